@@ -75,7 +75,7 @@ def server(tmp_path_factory):
     for name in ["pp_mlp", "pp_convnet", "pp_fluid"]:
         shutil.copytree(PADDLE / name, repository / name / "1", ignore=shutil.ignore_patterns("case.txt"))
     newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
-    for name in ["frame_numbers", "frame_model", "linear"]:
+    for name in ["frame_numbers", "frame_model", "linear", "lgbm_kinds"]:
         file = SKLEARN / newest / json.loads((SKLEARN / newest / "expected.json").read_text())[name]["file"]
         (repository / name / "1").mkdir(parents=True)
         shutil.copy(file, repository / name / "1" / ("model" + file.suffix))
@@ -310,6 +310,23 @@ def test_null_is_a_missing_value_of_a_table(server):
     assert infer(server, model, [rows])[0]["data"] == case["answers"]["predict"]
     status, _, answer = server.ask("POST", "/v1/models/pp_mlp:predict", json.dumps({"instances": [[None]]}))
     assert status == 400, answer
+
+
+def test_categories_of_a_data_frame_are_texts_and_null_is_a_missing_one(server):
+    case = sklearn_newest("lgbm_kinds")
+    assert any(row[1] is None for row in case["rows"]) and any(row[2] is None for row in case["rows"])
+    instances = [dict(zip(case["columns"], row)) for row in case["rows"]]
+    status, _, answer = server.ask("POST", "/v1/models/lgbm_kinds:predict", json.dumps({"instances": instances}))
+    assert status == 200, answer
+    assert json.loads(answer)["predictions"] == case["answers"]["predict"]
+    columns = [
+        {"name": name, "shape": [len(case["rows"]), 1], "datatype": "BYTES" if name in ("city", "size") else "FP64",
+         "data": [row[i] for row in case["rows"]]}
+        for i, name in enumerate(case["columns"])]
+    body = {"inputs": columns, "outputs": [{"name": "predict_proba"}]}
+    status, _, answer = server.ask("POST", "/v2/models/lgbm_kinds/infer", json.dumps(body))
+    assert status == 200, answer
+    assert np.allclose(json.loads(answer)["outputs"][0]["data"], np.ravel(case["answers"]["predict_proba"]), rtol=1e-9)
 
 
 def test_rows_are_objects_for_a_model_fitted_to_a_data_frame_of_numbers(server):

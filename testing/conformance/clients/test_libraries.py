@@ -48,6 +48,11 @@ def environment(version):
     return python
 
 
+def category(value):
+    """A category; a missing one is an empty text."""
+    return "" if value != value else str(value)
+
+
 def inputs(metadata, case):
     """The inputs of a request with the rows of a case."""
     rows = [[math.nan if v is None else v for v in row] for row in case["rows"]]
@@ -60,7 +65,7 @@ def inputs(metadata, case):
         return [{"name": specs[0]["name"], "shape": shape, "datatype": specs[0]["datatype"], "data": data}]
     return [
         {"name": s["name"], "shape": [len(rows)], "datatype": s["datatype"],
-         "data": [str(row[i]) if s["datatype"] == "BYTES" else float(row[i]) for row in rows]}
+         "data": [category(row[i]) if s["datatype"] == "BYTES" else float(row[i]) for row in rows]}
         for i, s in enumerate(specs)]
 
 

@@ -289,9 +289,9 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.feature_selection import (
-    RFE, RFECV, SelectFdr, SelectFpr, SelectFromModel, SelectFwe, SelectPercentile, f_regression)
+    RFE, RFECV, GenericUnivariateSelect, SelectFdr, SelectFpr, SelectFromModel, SelectFwe, SelectPercentile, f_regression)
 from sklearn.impute import IterativeImputer, KNNImputer, MissingIndicator
-from sklearn.mixture import GaussianMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.preprocessing import QuantileTransformer
 
 Xwide = np.c_[X, rng.randn(90, 3), X[:, 0] * X[:, 2]]
@@ -330,6 +330,9 @@ add("select_percentile", SelectPercentile(f_regression, percentile=40), Xwide, t
 add("select_fpr", SelectFpr(f_regression, alpha=0.2), Xwide, t, Qwide)
 add("select_fdr", SelectFdr(f_regression, alpha=0.2), Xwide, t, Qwide)
 add("select_fwe", SelectFwe(f_regression, alpha=0.2), Xwide, t, Qwide)
+for mode, param in [("percentile", 40), ("k_best", 3), ("fpr", 0.2), ("fdr", 0.2), ("fwe", 0.2)]:
+    add("select_" + mode + "_generic", GenericUnivariateSelect(f_regression, mode=mode, param=param), Xwide, t, Qwide)
+add("select_all_generic", make_pipeline(GenericUnivariateSelect(f_regression, mode="k_best", param="all"), Ridge()), Xwide, t, Qwide)
 repeated = np.round(Xnan, 0)
 add("quantile", QuantileTransformer(n_quantiles=20), Xnan, None, Qnan)
 add("quantile_normal", QuantileTransformer(n_quantiles=30, output_distribution="normal"), Xnan, None, Qnan)
@@ -364,6 +367,9 @@ add("indicator_all", MissingIndicator(features="all"), Xnan, None, Qnan)
 add("indicator_union", FeatureUnion([("i", SimpleImputer()), ("m", MissingIndicator(features="all"))]), Xnan, None, Qnan)
 for kind in ["full", "tied", "diag", "spherical"]:
     add("mixture_" + kind, GaussianMixture(3, covariance_type=kind, random_state=1), X)
+    add("bayes_" + kind, BayesianGaussianMixture(n_components=3, covariance_type=kind, random_state=1), X)
+    add("bayes_weights_" + kind, BayesianGaussianMixture(n_components=4, covariance_type=kind, random_state=1, weight_concentration_prior=0.3,
+        weight_concentration_prior_type="dirichlet_distribution"), Xwide, None, Qwide)
 add("qda", QuadraticDiscriminantAnalysis(), X, names3)
 add("qda_two", QuadraticDiscriminantAnalysis(reg_param=0.1), X, y2)
 if MAJOR >= (1, 0):
@@ -472,6 +478,27 @@ add_booster("lgbm_frame", lightgbm.LGBMClassifier(**LGB), pd.DataFrame(X, column
     pd.DataFrame(Q, columns=["a", "b", "c", "d"]), ["a", "b", "c", "d"])
 add_booster("lgbm_pipeline", make_pipeline(SimpleImputer(), StandardScaler(), lightgbm.LGBMClassifier(**LGB)), Xnan, y3, Qnan)
 add_booster("lgbm_multi", MultiOutputRegressor(lightgbm.LGBMRegressor(**LGB)), X, T2)
+# Categories of data frames, as texts: XGBoost stores them from version 3.1 on.
+sorted_kinds = pd.DataFrame({
+    "age": frame["age"], "city": pd.Categorical(frame["city"]), "size": pd.Categorical(frame["size"]), "income": frame["income"]})
+asked_kinds = sorted_kinds.iloc[:12].copy()
+asked_kinds["city"] = pd.Categorical(["Zürich", "Bern", "Paris", None, "Genève", "Bern"] * 2)
+asked_kinds["size"] = pd.Categorical(["S", "M", "L", "XL", "M", None] * 2)
+for kind, model in [("lgbm_kinds", lightgbm.LGBMClassifier(**LGB)), ("lgbm_kinds_reg", lightgbm.LGBMRegressor(**dict(LGB, n_estimators=9)))]:
+    add_booster(kind, model, sorted_kinds, y2, asked_kinds, list(frame.columns))
+some_kinds = sorted_kinds.assign(income=pd.Categorical(np.round(frame["income"]) % 3))
+add_booster("lgbm_kinds_numbers", Matrix(lightgbm.train({"objective": "regression", "num_leaves": 5, "min_data_in_leaf": 5,
+    "verbose": -1}, lightgbm.Dataset(some_kinds, t), 4), lambda q: q), q=asked_kinds.assign(income=pd.Categorical([0.0, 1.0, 2.0] * 4)),
+    columns=list(frame.columns))
+if XV >= (3, 1):
+    # Known categories alone: others are an error there; and texts of ASCII, as version 3.2 stores others cut off.
+    plain_kinds = sorted_kinds.assign(city=pd.Categorical(frame["city"].replace({"Zürich": "Chur", "Genève": "Nyon"})))
+    known_kinds = asked_kinds.assign(city=pd.Categorical(["Chur", "Bern", "Nyon", None, "Nyon", "Bern"] * 2),
+        size=pd.Categorical(["S", "M", "L", "S", "M", None] * 2))
+    add_booster("xgb_kinds", xgboost.XGBClassifier(enable_categorical=True, **XGB), plain_kinds, y2, known_kinds, list(frame.columns),
+        floats=True)
+    add_booster("xgb_kinds_sets", xgboost.XGBRegressor(enable_categorical=True, max_cat_to_onehot=1, **dict(XGB, n_estimators=9)),
+        plain_kinds, t, known_kinds, list(frame.columns), floats=True)
 add_booster("cat", catboost.CatBoostClassifier(**CAT), Xnan, y2, Qnan)
 add_booster("cat_three", catboost.CatBoostClassifier(**CAT), X, names3)
 add_booster("cat_bool", catboost.CatBoostClassifier(**CAT), X, y2 == 1)
@@ -534,7 +561,7 @@ if sys.argv[2:]:
 for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
     answers = {}
     for method in METHODS:
-        if hasattr(model, method) and not (method == "score_samples" and not name.startswith(("isolation", "mixture"))):
+        if hasattr(model, method) and not (method == "score_samples" and not name.startswith(("isolation", "mixture", "bayes"))):
             try:
                 with np.errstate(all="ignore"):
                     answers[method] = plain(getattr(model, method)(q))

@@ -81,6 +81,8 @@ final class ElementReader {
                 readBase64Object(sink);
             } else if (c == '"') {
                 r.readStringBytes(sink);
+            } else if (isMissing(r.buffer, r.pos)) {
+                r.readNull();
             } else {
                 throw r.unexpected(r.pos, base64Objects ? "a string or {\"b64\":\"...\"}" : "a string");
             }

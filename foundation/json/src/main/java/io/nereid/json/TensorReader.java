@@ -60,8 +60,8 @@ public final class TensorReader {
     }
 
     /**
-     * Sets whether a {@code null} among elements of FP32 or FP64 is read as NaN, a missing value, instead of being
-     * rejected.
+     * Sets whether a {@code null} is read as a missing value instead of being rejected: as NaN among elements of FP32 and
+     * FP64, as an empty text among those of BYTES.
      *
      * @param whether asked when a {@code null} is met; null for never, which is the default
      */

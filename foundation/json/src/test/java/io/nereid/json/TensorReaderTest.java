@@ -14,6 +14,7 @@ import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -316,5 +317,16 @@ class TensorReaderTest {
             strict.missing(() -> false);
             assertRefused(() -> strict.read(type, to, 0, 4));
         }
+    }
+
+    @Test
+    void nullIsAnEmptyTextWhereItIsAllowed() {
+        ByteSink sink = new ByteSink(16);
+        assertRefused(() -> new TensorReader(reader("[null,\"a\"]")).readBytes(sink, 2));
+        sink.reset();
+        TensorReader tensors = new TensorReader(reader("[null,\"a\",[null]]"));
+        tensors.missing(() -> true);
+        tensors.readBytes(sink, 3);
+        assertThat(Arrays.copyOf(sink.array(), sink.length())).containsExactly(0, 0, 0, 0, 1, 0, 0, 0, 'a', 0, 0, 0, 0);
     }
 }

@@ -119,6 +119,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, ModelSelection::fromModel, "SelectFromModel");
         put(k, ModelSelection::percentile, "SelectPercentile");
         put(k, ModelSelection::significant, "SelectFpr", "SelectFdr", "SelectFwe");
+        put(k, ModelSelection::generic, "GenericUnivariateSelect");
         put(k, PolynomialFeatures::of, "PolynomialFeatures");
         put(k, KBinsDiscretizer::of, "KBinsDiscretizer");
         put(k, LinearProjection::pca, "PCA", "IncrementalPCA");
@@ -148,7 +149,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, LinearModels::scoresOnly, "PassiveAggressiveClassifier");
         put(k, LinearModels::discriminantAnalysis, "LinearDiscriminantAnalysis");
         put(k, QuadraticDiscriminant::of, "QuadraticDiscriminantAnalysis");
-        put(k, GaussianMixture::of, "GaussianMixture");
+        put(k, GaussianMixture::of, "GaussianMixture", "BayesianGaussianMixture");
         put(k, RandomForest::classifier, "DecisionTreeClassifier", "ExtraTreeClassifier");
         put(k, RandomForest::classifier, "RandomForestClassifier", "ExtraTreesClassifier");
         put(k, RandomForest::regressor, "DecisionTreeRegressor", "ExtraTreeRegressor");

@@ -225,6 +225,25 @@ class SklearnBackendTest {
     }
 
     @Test
+    void anEmptyTextIsAMissingValueForAnImputer() {
+        // The imputer of this column takes the most frequent city.
+        ModelConfig config = Models.with("m", Map.of("method", "predict_proba"));
+        try (BackendModel model = Models.load(Models.of(directory, "frame_model"), config)) {
+            List<List<Object>> answers = new ArrayList<>();
+            for (String city : List.of("", "Bern", "Zürich", "Genève")) {
+                answers.add(Models.run(
+                        model,
+                        "predict_proba",
+                        Models.doubles("age", Shape.of(1), 40),
+                        Models.texts("city", Shape.of(1), city),
+                        Models.texts("size", Shape.of(1), "M"),
+                        Models.doubles("income", Shape.of(1), 600)));
+            }
+            assertThat(answers.subList(1, 4)).doesNotHaveDuplicates().contains(answers.get(0));
+        }
+    }
+
+    @Test
     void aDataFrameOfNumbersIsAMatrixOrColumnsAsTheConfigurationSays() {
         try (BackendModel matrix = Models.load(Models.of(directory, "frame_numbers"))) {
             assertThat(matrix.config().inputs()).hasSize(1);

@@ -111,7 +111,7 @@ public final class PaddleBackend implements Backend {
         } catch (IllegalStateException | ArithmeticException e) {
             throw Caffe2Backend.rejected(file, "as an ONNX model it has 2 GiB or more", export(file));
         }
-        return new SingleInputModel(new OnnxDelegate(NAME, PLATFORM, others).run(onnx, source, config, context));
+        return SingleInputModel.of(new OnnxDelegate(NAME, PLATFORM, others).run(onnx, source, config, context), config);
     }
 
     private static Map<String, ConstantTensor> weights(Path file, PaddleConverter converter) {

@@ -7,22 +7,26 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelLocation;
 import io.nereid.backends.caffe2.NetCase;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -82,6 +86,38 @@ class PaddleTest {
                     .containsExactly(new TensorSpec("softmax_0.tmp_0", DataType.FP32, Shape.of(4)));
             // Like KServe's server: the input may have any name and any numeric type.
             assertThat(model.traits().takesTables()).isTrue();
+        }
+    }
+
+    @Test
+    void inThePlaceOfKServesServerTheOnlyOutputHasItsName() {
+        ModelConfig kserve = ModelConfig.builder("pp_convnet")
+                .parameters(Map.of(ModelMetadata.KSERVE_SERVER, "true"))
+                .build();
+        ModelLocation source = NetCase.of("pp_convnet").layOut(directory);
+        try (BackendModel own = load(source, ModelConfig.unspecified("pp_convnet"));
+                BackendModel model = load(source, kserve)) {
+            assertThat(model.config().outputs())
+                    .containsExactly(new TensorSpec("output-0", DataType.FP32, Shape.of(4)));
+            assertThat(row(model, "output-0")).isEqualTo(row(own, "softmax_0.tmp_0"));
+        }
+    }
+
+    /** The result for a picture of zeros. */
+    private static List<Float> row(BackendModel model, String output) {
+        try (Tensor picture = Tensor.allocate("image", DataType.FP32, Shape.of(1, 3, 16, 16));
+                ModelInstance instance = model.newInstance()) {
+            List<Tensor> results = instance.run(List.of(picture), List.of(output));
+            try {
+                assertThat(results.get(0).name()).isEqualTo(output);
+                List<Float> values = new ArrayList<>();
+                for (int i = 0; i < 4; i++) {
+                    values.add(results.get(0).buffer().getFloat(4 * i));
+                }
+                return values;
+            } finally {
+                Tensor.closeAll(results);
+            }
         }
     }
 

@@ -5,10 +5,15 @@ package io.nereid.backends.sklearn.boosting;
 import io.nereid.backends.sklearn.estimator.ClassLabels;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
+import io.nereid.backends.sklearn.pickle.JsonValues;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
+import io.nereid.json.JsonReader;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -20,6 +25,7 @@ final class LightgbmModels {
     static final String BACKEND = "lightgbm";
 
     private static final String FILE = "model.txt";
+    private static final String CATEGORIES = "\npandas_categorical:";
 
     private LightgbmModels() {}
 
@@ -45,7 +51,49 @@ final class LightgbmModels {
                 FILE,
                 text.getBytes(StandardCharsets.UTF_8),
                 best > 0 ? Map.of("iteration_range", "0," + best) : Map.of(),
-                Double.NaN);
+                Double.NaN,
+                categories(text),
+                false);
+    }
+
+    /**
+     * The texts of the columns that had text categories in training. The last line of the model has the categories of each
+     * column of a data frame that had some, without saying of which: they are those whose values the model knows as
+     * categories, if these are as many.
+     */
+    private static Map<Integer, List<String>> categories(String text) {
+        int at = text.lastIndexOf(CATEGORIES);
+        int infos = text.indexOf("\nfeature_infos=");
+        if (at < 0 || infos < 0) {
+            return Map.of();
+        }
+        String line =
+                text.substring(at + CATEGORIES.length()).lines().findFirst().orElse("");
+        byte[] utf8 = line.getBytes(StandardCharsets.UTF_8);
+        JsonReader reader = new JsonReader();
+        reader.reset(Arrays.copyOf(utf8, utf8.length + JsonReader.SLACK), 0, utf8.length);
+        if (!(JsonValues.read(reader) instanceof List<?> lists) || lists.isEmpty()) {
+            return Map.of();
+        }
+        String[] features = text.substring(infos + "\nfeature_infos=".length())
+                .lines()
+                .findFirst()
+                .orElse("")
+                .split(" ", -1);
+        List<Integer> columns = new ArrayList<>();
+        for (int c = 0; c < features.length; c++) {
+            if (features[c].contains(":") && !features[c].startsWith("[")) {
+                columns.add(c);
+            }
+        }
+        Map<Integer, List<String>> categories = new HashMap<>();
+        for (int i = 0; columns.size() == lists.size() && i < columns.size(); i++) {
+            if (lists.get(i) instanceof List<?> values && values.stream().allMatch(v -> v instanceof String)) {
+                categories.put(
+                        columns.get(i), values.stream().map(String::valueOf).toList());
+            }
+        }
+        return categories;
     }
 
     private static Estimator classifier(EstimatorAttributes f, LoadedBooster booster) {

@@ -16,6 +16,7 @@ import io.nereid.tensor.TensorScope;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -39,6 +40,10 @@ public final class LoadedBooster implements AutoCloseable {
     private final BackendModel model;
     private final String origin;
     private final float missing;
+    private final boolean closed;
+    /** By column, the number of each text category; the columns without are absent. */
+    private final Map<Integer, Map<String, Integer>> codes = new HashMap<>();
+
     private final Map<String, Queue<ModelInstance>> idle = new ConcurrentHashMap<>();
 
     /**
@@ -49,6 +54,12 @@ public final class LoadedBooster implements AutoCloseable {
         this.model = model;
         this.origin = file.origin();
         this.missing = (float) file.missing();
+        this.closed = file.closed();
+        file.categories().forEach((column, texts) -> {
+            Map<String, Integer> places = new HashMap<>();
+            texts.forEach(text -> places.putIfAbsent(text, places.size()));
+            codes.put(column, places);
+        });
     }
 
     private List<TensorSpec> inputs() {
@@ -75,7 +86,44 @@ public final class LoadedBooster implements AutoCloseable {
 
     /** Whether a column has categories, which are texts. */
     public boolean takesText(int column) {
-        return !matrix() && inputs().get(column).dataType() == DataType.BYTES;
+        return codes.containsKey(column) || (!matrix() && inputs().get(column).dataType() == DataType.BYTES);
+    }
+
+    /**
+     * The table with the numbers of text categories; an empty text that is none of them is a missing value.
+     *
+     * @throws ServingException INVALID_ARGUMENT for another text that is none of them, where the library refuses it
+     */
+    private DataTable coded(DataTable table) {
+        if (table.texts() == null || codes.isEmpty()) {
+            return table;
+        }
+        double[] values = table.values().clone();
+        @Nullable String[] texts = table.texts().clone();
+        codes.forEach((column, places) -> {
+            for (int i = column; i < values.length; i += table.columns()) {
+                String text = texts[i];
+                if (text != null) {
+                    Integer code = places.get(text);
+                    if (code == null && closed && !text.isEmpty()) {
+                        throw unknown(column, text, places);
+                    }
+                    values[i] = code == null ? Double.NaN : code;
+                    texts[i] = null;
+                }
+            }
+        });
+        return new DataTable(table.rows(), table.columns(), values, texts);
+    }
+
+    private ServingException unknown(int column, String text, Map<String, Integer> places) {
+        List<String> names = names();
+        List<String> known = places.keySet().stream().sorted().limit(20).toList();
+        return ServingException.invalidArgument("column '"
+                + (column < names.size() ? names.get(column) : String.valueOf(column)) + "' has the category '"
+                + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "', which is not in the training set of "
+                + origin + " (expected: " + String.join(", ", known) + (places.size() > 20 ? ", …" : "")
+                + ", or an empty text for a missing one)");
     }
 
     /** The texts of the classes' labels, in order; empty when the model does not store them. */
@@ -126,7 +174,7 @@ public final class LoadedBooster implements AutoCloseable {
         int rows = table.rows();
         if (matrix()) {
             TensorSpec spec = inputs().get(0);
-            double[] x = present(table.numbers(origin));
+            double[] x = present(coded(table).numbers(origin));
             return List.of(
                     tensors.add(Tensor.ofDoubles(spec.name(), spec.dataType(), Shape.of(rows, table.columns()), x)));
         }

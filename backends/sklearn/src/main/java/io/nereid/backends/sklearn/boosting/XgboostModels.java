@@ -40,13 +40,16 @@ final class XgboostModels {
         if (!(content instanceof byte[] bytes)) {
             throw booster.unsupported("handle");
         }
+        XgboostSnapshot.check(f.path(), bytes);
         return new BoosterFile(
                 f.path(),
                 BACKEND,
                 FILE,
                 bytes,
                 plain ? Map.of() : iterations(f, booster),
-                f.number("missing", Double.NaN));
+                f.number("missing", Double.NaN),
+                XgboostSnapshot.categories(bytes),
+                true);
     }
 
     /** Up to the best iteration: of the object in versions before 2, else as the model itself stores it. */

@@ -9,11 +9,12 @@ import io.nereid.backends.sklearn.preprocessing.FeatureSelector;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * The columns that selectors keep: {@code SelectFromModel} by the importances of a model, {@code RFE}, {@code RFECV} and
  * {@code SequentialFeatureSelector} by what their training found, {@code SelectPercentile}, {@code SelectFpr},
- * {@code SelectFdr} and {@code SelectFwe} by univariate tests. Stateless.
+ * {@code SelectFdr}, {@code SelectFwe} and {@code GenericUnivariateSelect} by univariate tests. Stateless.
  */
 public final class ModelSelection {
     private ModelSelection() {}
@@ -132,8 +133,11 @@ public final class ModelSelection {
 
     /** The columns of the highest scores, a percentage of all; of equal scores at the limit the first ones. */
     public static Estimator percentile(EstimatorAttributes f) {
+        return percentile(f, f.number("percentile", 10));
+    }
+
+    private static Estimator percentile(EstimatorAttributes f, double percentile) {
         double[] scores = f.doubles("scores_");
-        double percentile = f.number("percentile", 10);
         for (int i = 0; i < scores.length; i++) {
             scores[i] = Double.isNaN(scores[i]) ? -Double.MAX_VALUE : scores[i];
         }
@@ -167,13 +171,30 @@ public final class ModelSelection {
 
     /** The columns whose p-value is below a limit: by false positives, false discoveries, or errors of the family. */
     public static Estimator significant(EstimatorAttributes f) {
+        return significant(f, f.type().substring("Select".length()).toLowerCase(Locale.ROOT), f.number("alpha", 0.05));
+    }
+
+    /** The columns that the selector of a mode keeps, with the parameter of that selector. */
+    public static Estimator generic(EstimatorAttributes f) {
+        String mode = f.text("mode", "percentile");
+        if (mode.equals("k_best")) {
+            return FeatureSelector.kBest(f, f.any("param"));
+        }
+        double parameter = f.number("param", 1e-5);
+        return switch (mode) {
+            case "percentile" -> percentile(f, parameter);
+            case "fpr", "fdr", "fwe" -> significant(f, mode, parameter);
+            default -> throw f.unsupported("mode");
+        };
+    }
+
+    private static Estimator significant(EstimatorAttributes f, String mode, double alpha) {
         double[] p = f.doubles("pvalues_");
-        double alpha = f.number("alpha", 0.05);
         double limit = alpha;
         boolean reached = false;
-        if (f.type().equals("SelectFwe")) {
+        if (mode.equals("fwe")) {
             limit = alpha / p.length;
-        } else if (f.type().equals("SelectFdr")) {
+        } else if (mode.equals("fdr")) {
             double[] sorted = p.clone();
             Arrays.sort(sorted);
             limit = Double.NEGATIVE_INFINITY;

@@ -15,8 +15,10 @@ import io.nereid.tensor.DataType;
 import java.util.List;
 
 /**
- * {@code GaussianMixture}: the most probable component, the probability of each, and the log likelihood of a row.
- * Immutable.
+ * {@code GaussianMixture} and {@code BayesianGaussianMixture}: the most probable component, the probability of each, and
+ * the log likelihood of a row. The Bayesian one differs in what is added to the logarithm of each component's density:
+ * expectations over the distributions of its weights and precisions (Bishop, Pattern Recognition and Machine Learning,
+ * 10.2; for the Dirichlet process Blei and Jordan, Variational Inference for Dirichlet Process Mixtures, 2006). Immutable.
  */
 public final class GaussianMixture extends Estimator {
     private final double[][] means;
@@ -39,7 +41,9 @@ public final class GaussianMixture extends Estimator {
             throw UnsupportedModel.corrupt(f.path() + " has no components");
         }
         int n = means[0].length;
-        double[] weights = f.doubles(means.length, "weights_");
+        double[] weights = f.type().equals("BayesianGaussianMixture")
+                ? BayesianWeights.of(f, means.length, n)
+                : logarithms(f.doubles(means.length, "weights_"));
         String kind = f.text("covariance_type", "full");
         NdArray stored = f.array("precisions_cholesky_");
         double[] values = stored.doubles();
@@ -71,9 +75,16 @@ public final class GaussianMixture extends Estimator {
                 }
                 logs += Math.log(matrix ? factors[k][i][i] : factors[k][0][i]);
             }
-            added[k] = logs - 0.5 * n * Math.log(2 * Math.PI) + Math.log(weights[k]);
+            added[k] = logs - 0.5 * n * Math.log(2 * Math.PI) + weights[k];
         }
         return new GaussianMixture(f, means, factors, added);
+    }
+
+    private static double[] logarithms(double[] values) {
+        for (int i = 0; i < values.length; i++) {
+            values[i] = Math.log(values[i]);
+        }
+        return values;
     }
 
     @Override

@@ -148,7 +148,7 @@ public final class CategoryEncoder extends Transformer {
         for (int r = 0; r < table.rows(); r++) {
             for (int c = 0; c < categories.length; c++) {
                 double v = table.at(r, c);
-                String text = table.text(r, c);
+                String text = categories[c].present(table.text(r, c));
                 int group = group(c, v, text);
                 if (!oneHot) {
                     boolean nothing = text == null && Double.isNaN(v) && group >= 0;

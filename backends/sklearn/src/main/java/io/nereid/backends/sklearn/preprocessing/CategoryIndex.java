@@ -35,6 +35,11 @@ public final class CategoryIndex {
         return places.getOrDefault(text == null ? key(v) : text, -1);
     }
 
+    /** The text of a cell; null for an empty one, which is none of the categories, if missing values are one. */
+    @Nullable String present(@Nullable String text) {
+        return text != null && text.isEmpty() && !places.containsKey(text) && findNothing() >= 0 ? null : text;
+    }
+
     boolean hasTexts() {
         for (Object value : values) {
             if (value instanceof String) {

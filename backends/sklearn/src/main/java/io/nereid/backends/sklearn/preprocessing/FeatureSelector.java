@@ -10,6 +10,7 @@ import io.nereid.backends.sklearn.estimator.Transformer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Feature selection: {@code VarianceThreshold} and {@code SelectKBest}, and the columns of a bagged estimator.
@@ -48,8 +49,13 @@ public final class FeatureSelector extends Transformer {
 
     /** Selects the k columns of the highest scores; of equal scores the later ones, as numpy's stable sort does. */
     public static Estimator selectKBest(EstimatorAttributes f) {
+        return kBest(f, f.any("k"));
+    }
+
+    /** Likewise, with the number given: any other value is for all columns. */
+    public static Estimator kBest(EstimatorAttributes f, @Nullable Object most) {
         double[] scores = f.doubles("scores_");
-        int k = f.any("k") instanceof Number n ? n.intValue() : scores.length;
+        int k = most instanceof Number n ? n.intValue() : scores.length;
         Integer[] order = new Integer[scores.length];
         for (int i = 0; i < order.length; i++) {
             order[i] = i;

@@ -55,12 +55,13 @@ public final class SimpleImputer extends Transformer {
         return missing instanceof String s ? s : missing == null ? (Object) Double.NaN : PythonValues.number(missing);
     }
 
+    /** Whether a cell has no value; requests have an empty text where a text is missing. */
     private boolean hole(double v, @Nullable String text) {
         if (missing instanceof String s) {
             return s.equals(text);
         }
         double m = (Double) missing;
-        return text == null && (Double.isNaN(m) ? Double.isNaN(v) : v == m);
+        return Double.isNaN(m) ? Double.isNaN(v) && (text == null || text.isEmpty()) : text == null && v == m;
     }
 
     @Override

@@ -41,6 +41,8 @@ final class JsonToProto implements AutoCloseable {
     private String version = "";
 
     private JsonToProto(byte[] body) {
+        // What the model behind makes of a missing value is its own matter: gRPC has none but these.
+        reader.missing(() -> true);
         length = body.length;
         text = Arrays.copyOf(body, Math.addExact(length, JsonReader.SLACK));
     }

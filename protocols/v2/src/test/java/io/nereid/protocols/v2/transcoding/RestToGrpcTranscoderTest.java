@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.google.protobuf.ByteString;
 import com.google.protobuf.MessageLite;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -117,6 +118,24 @@ class RestToGrpcTranscoderTest {
         assertThat(json(x)).isEqualTo(JSON.readTree("""
             {"model_name": "m", "outputs": [{"name": "y", "shape": [1], "datatype": "INT64", "data": [5]}]}
             """));
+    }
+
+    @Test
+    void nullsAreMissingValues() throws Exception {
+        ask("POST", "/v2/models/m/infer", """
+            {"inputs": [
+              {"name": "x", "shape": [2], "datatype": "FP64", "data": [1.5, null]},
+              {"name": "city", "shape": [2], "datatype": "BYTES", "data": [null, "Bern"]}]}
+            """);
+        ModelInferRequest request = ModelInferRequest.parseFrom(asked.get(0).message);
+        assertThat(request.getInputs(0).getContents().getFp64ContentsList()).containsExactly(1.5, Double.NaN);
+        assertThat(request.getInputs(1).getContents().getBytesContentsList())
+                .containsExactly(ByteString.EMPTY, ByteString.copyFromUtf8("Bern"));
+        asked.get(0).with(ModelInferResponse.newBuilder().setModelName("m").build());
+        FakeExchange x = ask("POST", "/v2/models/m/infer", """
+            {"inputs": [{"name": "x", "shape": [2], "datatype": "INT64", "data": [1, null]}]}
+            """);
+        assertThat(x.status).isEqualTo(400);
     }
 
     @Test
