@@ -68,7 +68,7 @@ if [ "$version" != "$current" ]; then
     echo "release: builds the commit $revision as $version in $tree"
 fi
 if [ -z "$built" ]; then
-    (cd "$tree" && ./mvnw -B -ntp -q -DskipTests -Dmaven.javadoc.skip=true package)
+    (cd "$tree" && ./mvnw -B -ntp -q -DskipTests -Dchecks.skip=true package)
 fi
 rm -rf "$root/target/release"
 exec python3 "$root/build/release/main.py" --tree "$tree" --jdk "$jdk" --out "$root/target/release" --revision "$revision" "${parts[@]}"

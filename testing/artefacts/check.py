@@ -263,7 +263,8 @@ def image(release, work, home, outside):
             drained = drains(port, running)
             check(drained == (True, 0), f"SIGTERM: the request that runs is answered, the status is 0 {drained}")
     if outside is not None:
-        check(min(times) <= outside + 0.2 or min(times) <= outside * 1.2, f"ready after {min(times):.2f} s; outside {outside:.2f} s")
+        # A figure for the reader; only what no noise of the machine explains is a failure.
+        check(min(times) <= outside * 2 + 0.2, f"ready after {min(times):.2f} s; outside {outside:.2f} s")
     with container.Container(made, bundles, arguments=["serve", "--no-such-option"]) as running:
         check(running.process.wait(timeout=60) == 2 and "no-such-option" in running.output(), "a wrong option ends with 2 and is named")
     with container.Container(made, bundles, arguments=["version"], env={"NEREID_CDS": "off"}) as running:
