@@ -21,6 +21,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.local.ServedModel;
+import io.nereid.engine.options.BackendSettings;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
 import io.nereid.protocols.v1.common.V1Options;
@@ -36,7 +37,6 @@ import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -272,9 +272,8 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--config",
             paramLabel = "FILE",
-            description =
-                    "A YAML file with options, by their names without dashes; flags and the environment win over it."
-                            + " See nereid config.")
+            description = "A YAML file with options by their names without dashes, over which flags and the"
+                    + " environment win; see nereid config.")
     void config(Path file) {}
 
     @Override
@@ -455,24 +454,7 @@ public final class ServeCommand implements Callable<Integer> {
                     "--load-model requires --model-control-mode explicit, which is " + mode,
                     "add --model-control-mode explicit, or omit --load-model to load every model");
         }
-        Map<String, Map<String, String>> settings = new HashMap<>();
-        for (String setting : backendConfig) {
-            int comma = setting.indexOf(',');
-            int equals = setting.indexOf('=', comma + 1);
-            if (comma < 0 && equals > 0) {
-                // A setting without a backend applies to every backend that knows it.
-                settings.computeIfAbsent("", b -> new HashMap<>())
-                        .put(setting.substring(0, equals), setting.substring(equals + 1));
-                continue;
-            }
-            if (comma <= 0 || equals <= comma + 1) {
-                throw ServingException.invalidArgument(
-                        "--backend-config '" + setting + "' is not [BACKEND,]KEY=VALUE",
-                        "for example: --backend-config onnxruntime,default-max-batch-size=8");
-            }
-            settings.computeIfAbsent(setting.substring(0, comma), b -> new HashMap<>())
-                    .put(setting.substring(comma + 1, equals), setting.substring(equals + 1));
-        }
+        Map<String, Map<String, String>> settings = BackendSettings.parse(backendConfig);
         EngineOptions.Builder engine = EngineOptions.builder(roots)
                 .repository(RepositorySource.Options.DEFAULT
                         .withMode(repositoryMode)

@@ -92,6 +92,30 @@ public final class BackendSettings {
         }
     }
 
+    /**
+     * Reads settings as they are given.
+     *
+     * @param given each {@code BACKEND,KEY=VALUE}, or {@code KEY=VALUE} for every backend that has the setting
+     * @return by backend's name, for the caller to change; the empty name applies to all backends
+     * @throws ServingException INVALID_ARGUMENT for another form
+     */
+    public static Map<String, Map<String, String>> parse(List<String> given) {
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (String setting : given) {
+            int equals = setting.indexOf('=');
+            int first = setting.indexOf(',');
+            int comma = first < equals ? first : -1; // a later one is part of the value
+            if (equals < 0 || comma == 0 || equals == comma + 1) {
+                throw ServingException.invalidArgument(
+                        "--backend-config '" + setting + "' is not [BACKEND,]KEY=VALUE",
+                        "for example: --backend-config onnxruntime,default-max-batch-size=8");
+            }
+            settings.computeIfAbsent(setting.substring(0, Math.max(comma, 0)), b -> new HashMap<>())
+                    .put(setting.substring(comma + 1, equals), setting.substring(equals + 1));
+        }
+        return settings;
+    }
+
     private static void check(String backend, String key, Set<String> own) {
         if (own.contains(key)) {
             return;

@@ -63,6 +63,17 @@ class BackendSettingsTest {
     }
 
     @Test
+    void aSettingHasABackendOrIsForAll() {
+        assertThat(BackendSettings.parse(List.of("python,python=/a,b=c", "x=1,y=2", "python,k=")))
+                .isEqualTo(Map.of("python", Map.of("python", "/a,b=c", "k", ""), "", Map.of("x", "1,y=2")));
+        for (String wrong : List.of("x", "=1", "python,=1", ",x=1", "")) {
+            assertThatThrownBy(() -> BackendSettings.parse(List.of(wrong)))
+                    .as(wrong)
+                    .hasMessageContaining("'" + wrong + "' is not [BACKEND,]KEY=VALUE");
+        }
+    }
+
+    @Test
     void aSettingThatDoesNotExistIsRefusedWithTheNearest() {
         assertThatThrownBy(() -> settings(Map.of("onnxruntime", Map.of("intra_op_thread_cuont", "3"))))
                 .isInstanceOf(ServingException.class)
