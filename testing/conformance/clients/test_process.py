@@ -80,7 +80,7 @@ def test_a_port_in_use(slow):
     (["serve"], 1, "no models given"),
     (["serve", ".", "--prot", "1"], 2, "--port"),
     (["serve", ".", "--port", "x"], 2, "port"),
-    (["serve", ".", "--drain-timeout", "soon"], 1, "soon"),
+    (["serve", ".", "--drain-timeout", "soon"], 2, "soon"),
     (["frobnicate"], 2, "frobnicate"),
 ])
 def test_a_wrong_command_line(arguments, code, text):
