@@ -11,6 +11,10 @@ import subprocess
 import threading
 import time
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell that starts the tests in the background ignores Ctrl-C for them, and programs started from here would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "models"
 FIXTURES = ROOT / "backends" / "onnx" / "src" / "test" / "resources" / "models"

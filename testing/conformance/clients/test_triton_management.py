@@ -348,7 +348,9 @@ def test_a_full_reload_serves_without_a_gap(server, repository):
             for i in range(5):
                 (repository / "simple" / "config.pbtxt").write_text(
                     f'backend: "onnxruntime"\nmax_batch_size: 8\nparameters {{ key: "round" value {{ string_value: "{i}" }} }}\n')
+                before = served[0]
                 mine.load_model("simple")
+                until(lambda: failures or served[0] > before + 2, "requests are answered beside the reload and after it")
     finally:
         stop.set()
         worker.join()
