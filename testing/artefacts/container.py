@@ -77,7 +77,7 @@ class Container:
         process["rlimits"] = [{"type": "RLIMIT_NOFILE", "hard": 4096, "soft": 4096}]
         spec["root"] = {"path": image.root, "readonly": True}
         spec["mounts"].append(
-            {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777", "size=256m"]}
+            {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["noexec", "nosuid", "nodev", "mode=1777", "size=256m"]}
         )
         for source, destination in (mounts or {}).items():
             spec["mounts"].append({"destination": destination, "type": "bind", "source": source, "options": ["rbind", "ro"]})

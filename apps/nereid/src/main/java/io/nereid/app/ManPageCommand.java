@@ -4,8 +4,10 @@ package io.nereid.app;
 
 import io.nereid.app.process.ProgramVersion;
 import java.io.PrintWriter;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.stream.Collectors;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Help.Ansi;
@@ -66,7 +68,10 @@ final class ManPageCommand implements Runnable {
         for (OptionSpec option : spec.options()) {
             if (!option.hidden()) {
                 String value = option.typeInfo().isBoolean() ? "" : "=\\fI" + escaped(option.paramLabel()) + "\\fR";
-                out.println(".TP\n\\fB" + escaped(String.join("\\fR, \\fB", option.names())) + "\\fR" + value);
+                String names = Arrays.stream(option.names())
+                        .map(ManPageCommand::escaped)
+                        .collect(Collectors.joining("\\fR, \\fB"));
+                out.println(".TP\n\\fB" + names + "\\fR" + value);
                 lines(out, option.description());
             }
         }
@@ -80,12 +85,9 @@ final class ManPageCommand implements Runnable {
         }
     }
 
-    /** Text that the formatter takes as it is; its own font changes stay. */
+    /** Text that the formatter takes as it is; a line of it is not a request. */
     private static String escaped(String text) {
-        String safe = text.replace("\\", "\\e")
-                .replace("\\efR", "\\fR")
-                .replace("\\efB", "\\fB")
-                .replace("-", "\\-");
+        String safe = text.replace("\\", "\\e").replace("-", "\\-");
         return safe.startsWith(".") || safe.startsWith("'") ? "\\&" + safe : safe;
     }
 }

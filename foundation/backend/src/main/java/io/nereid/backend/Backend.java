@@ -62,7 +62,8 @@ public interface Backend {
 
     /**
      * The names of the settings that this backend has for all its models, {@code --backend-config NAME,KEY=VALUE}. The server refuses
-     * others when it starts. Empty, the default, for a backend that checks them itself.
+     * others when it starts. Empty, the default, for a backend that checks them itself, and then only receives those that are given with its
+     * name, or that another backend has as well.
      */
     default Optional<Set<String>> settingNames() {
         return Optional.empty();

@@ -31,6 +31,11 @@ public record BackendContext(
         @Nullable ModelControl control,
         List<Backend> backends,
         Map<String, Map<String, String>> settingsByBackend) {
+    /** This context with other settings of the backend. */
+    public BackendContext withSettings(Map<String, String> other) {
+        return new BackendContext(cores, scratch, other, autoComplete, engine, control, backends, settingsByBackend);
+    }
+
     /** A context without the settings of other backends. */
     public BackendContext(
             int cores,

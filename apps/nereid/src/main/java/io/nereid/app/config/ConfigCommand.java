@@ -32,7 +32,8 @@ import picocli.CommandLine.Unmatched;
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ConfigCommand implements Runnable {
     /** Values that are secrets themselves, not files with them, alone or as part of a setting. */
-    private static final Pattern SECRET = Pattern.compile("((?:password|secret|token|credential)[^=,/]*=)[^,]*");
+    private static final Pattern SECRET =
+            Pattern.compile("((?:password|secret|token|credential)[^=,/]*(?<!file)=)[^,]*");
 
     @Spec
     private CommandSpec spec;
@@ -40,6 +41,10 @@ public final class ConfigCommand implements Runnable {
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(), "a command is missing (expected: show or schema)");
+    }
+
+    private static CommandLine serve(CommandSpec spec) {
+        return Objects.requireNonNull(spec.root().commandLine().getSubcommands().get("serve"));
     }
 
     /** {@code nereid config show}. */
@@ -64,8 +69,7 @@ public final class ConfigCommand implements Runnable {
 
         @Override
         public void run() {
-            CommandLine serve = Objects.requireNonNull(
-                    spec.root().commandLine().getSubcommands().get("serve"));
+            CommandLine serve = serve(spec);
             Map<String, String> environment = System.getenv();
             // The parser is used again, and its results with it.
             List<String> serving = List.copyOf(arguments);
@@ -157,10 +161,8 @@ public final class ConfigCommand implements Runnable {
 
         @Override
         public void run() {
-            CommandLine serve = Objects.requireNonNull(
-                    spec.root().commandLine().getSubcommands().get("serve"));
             PrintWriter out = spec.commandLine().getOut();
-            out.println(ConfigurationSchema.of(serve.getCommandSpec()).toPrettyString());
+            out.println(ConfigurationSchema.of(serve(spec).getCommandSpec()).toPrettyString());
             out.flush();
         }
     }

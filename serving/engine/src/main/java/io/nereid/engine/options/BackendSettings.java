@@ -21,34 +21,21 @@ import org.slf4j.LoggerFactory;
 public final class BackendSettings {
     private static final Logger LOG = LoggerFactory.getLogger(BackendSettings.class);
 
-    /** The settings of Triton's backends that have no counterpart: memory of GPUs, threads of its stubs, libraries. */
-    private static final Map<String, Set<String>> TRITON = Map.ofEntries(
-            Map.entry("", Set.of("backend-directory", "min-compute-capability", "auto-complete-config")),
-            Map.entry(
-                    "tensorflow",
-                    Set.of(
-                            "version",
-                            "gpu-memory-fraction",
-                            "allow-growth",
-                            "allow-soft-placement",
-                            "autofuse-operators")),
-            Map.entry("onnxruntime", Set.of("execution-provider")),
-            Map.entry("python", Set.of("shm-message-queue-size", "thread-pool-size")),
-            Map.entry("pytorch", Set.of("default-max-batch-size")),
-            Map.entry("tensorrt", Set.of("coalesce-request-input", "plugins", "version-compatible")));
+    /** The settings that Triton's server gives each of its backends. */
+    private static final Set<String> OF_ALL =
+            Set.of("auto-complete-config", "backend-directory", "default-max-batch-size", "min-compute-capability");
+
+    /**
+     * The settings of Triton's backends that have no counterpart: memory of GPUs, versions of libraries, queues and threads of
+     * processes. See the documents of its tensorflow_backend and the source of its python_backend.
+     */
+    private static final Map<String, Set<String>> TRITON = Map.of(
+            "tensorflow", Set.of("allow-soft-placement", "gpu-memory-fraction", "version"),
+            "python", Set.of("shm_message_queue_size", "thread-pool-size"));
 
     /** Backends of Triton that this server does not have; their settings are for models that it refuses by name. */
-    private static final Set<String> ABSENT = Set.of(
-            "dali",
-            "fil",
-            "identity",
-            "openvino",
-            "repeat",
-            "square",
-            "tensorrtllm",
-            "tensorrt_llm",
-            "tensorrt_plan",
-            "vllm");
+    private static final Set<String> ABSENT =
+            Set.of("dali", "fil", "identity", "openvino", "repeat", "square", "tensorrtllm", "vllm");
 
     private final Map<String, Map<String, String>> given;
     private final Map<String, Set<String>> names = new HashMap<>();
@@ -121,8 +108,8 @@ public final class BackendSettings {
             return;
         }
         String setting = backend.isEmpty() ? key : backend + "," + key;
-        if (TRITON.getOrDefault(backend, Set.of()).contains(key)) {
-            LOG.warn("--backend-config {} has no effect: it is for Triton's backend alone", setting);
+        if (OF_ALL.contains(key) || TRITON.getOrDefault(backend, Set.of()).contains(key)) {
+            LOG.warn("--backend-config {} has no effect: it is for Triton's backends alone", setting);
             return;
         }
         throw ServingException.invalidArgument(

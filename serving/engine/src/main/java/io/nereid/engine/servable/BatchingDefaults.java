@@ -72,15 +72,7 @@ public final class BatchingDefaults {
         settings.put(
                 DEFAULT_MAX_BATCH_SIZE,
                 parameters == null ? "0" : Integer.toString(parameters.maxExecutionBatchSize()));
-        return new BackendContext(
-                context.cores(),
-                context.scratch(),
-                settings,
-                context.autoComplete(),
-                context.engine(),
-                context.control(),
-                context.backends(),
-                context.settingsByBackend());
+        return context.withSettings(settings);
     }
 
     /**

@@ -53,7 +53,9 @@ class BackendSettingsTest {
                 "",
                 Map.of("default-max-batch-size", "2", "intra_op_thread_count", "3"),
                 "tensorflow",
-                Map.of("default-max-batch-size", "8", "version", "2", "allow-growth", "true")));
+                Map.of("default-max-batch-size", "8", "version", "2", "allow-soft-placement", "true"),
+                "pmml",
+                Map.of("default-max-batch-size", "3")));
         assertThat(settings.of("onnxruntime"))
                 .isEqualTo(Map.of("default-max-batch-size", "2", "intra_op_thread_count", "3"));
         assertThat(settings.of("tensorflow")).isEqualTo(Map.of("default-max-batch-size", "8"));
