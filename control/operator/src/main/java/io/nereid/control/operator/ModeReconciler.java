@@ -213,7 +213,9 @@ final class ModeReconciler implements ServiceReconciler {
 
     @Override
     public void forget(boolean graph, String namespace, String name) {
-        if (!graph) {
+        if (graph) {
+            infrastructure.forgetGraph(namespace, name);
+        } else {
             rollout.forget(namespace, name);
             infrastructure.forget(namespace, name);
         }

@@ -95,6 +95,11 @@ class KnativeModeTest {
         }
 
         @Override
+        public boolean awaitRoute(String namespace, String name, String text, Duration limit) {
+            return true;
+        }
+
+        @Override
         public void close() {}
     }
 

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -57,7 +58,14 @@ final class ClusterRouting {
     @GuardedBy("this") private final Map<String, Routed> routes = new HashMap<>();
 
     /** Routes that wait until the revisions that they lead to are known. */
-    @GuardedBy("this") private final Map<String, Route> waiting = new HashMap<>();
+    @GuardedBy("this") private final Map<String, Waiting> waiting = new HashMap<>();
+
+    /** The routes that requests follow, by namespace and name. */
+    @GuardedBy("this") private final Map<String, FollowedRoute> followed = new HashMap<>();
+
+    private volatile Consumer<FollowedRoute> followedListener = route -> {};
+
+    private record Waiting(Route route, String digest) {}
 
     /** A revision that is known. Guarded by the routing. */
     private static final class Revision {
@@ -153,6 +161,25 @@ final class ClusterRouting {
 
     // ---- routes ----
 
+    /** Sets what is called, with the routing locked, for a route that requests follow from now on; it must not block. */
+    void onFollowed(Consumer<FollowedRoute> listener) {
+        followedListener = listener;
+    }
+
+    /** The routes that requests follow. */
+    synchronized List<FollowedRoute> followed() {
+        return List.copyOf(followed.values());
+    }
+
+    @GuardedBy("this") private void followed(String namespace, String name, String digest) {
+        FollowedRoute now = new FollowedRoute(namespace, name, digest);
+        FollowedRoute before =
+                digest.equals(FollowedRoute.NONE) ? followed.remove(now.key()) : followed.put(now.key(), now);
+        if (!now.equals(before)) {
+            followedListener.accept(now);
+        }
+    }
+
     /** A Service with a route. */
     synchronized void route(Change.Kind change, ObjectNode service) {
         String key = key(namespace(service), name(service));
@@ -160,13 +187,15 @@ final class ClusterRouting {
             waiting.remove(key);
             Routed old = routes.remove(key);
             gateway.route(namespace(service), name(service), null);
+            followed(namespace(service), name(service), FollowedRoute.NONE);
             access.remove(namespace(service), name(service));
             close(old);
             closeDeleted();
             return;
         }
         try {
-            Route route = RouteCodec.read(annotation(service, GatewayObjects.ROUTE));
+            String text = annotation(service, GatewayObjects.ROUTE);
+            Route route = RouteCodec.read(text);
             if (!route.namespace().equals(namespace(service))) {
                 throw ServingException.invalidArgument("the route is of namespace " + route.namespace());
             }
@@ -182,10 +211,11 @@ final class ClusterRouting {
                     steps(route));
             waiting.remove(key);
             if (routes.containsKey(key) && !isKnown(route)) {
-                waiting.put(key, route);
+                waiting.put(key, new Waiting(route, FollowedRoute.digest(text)));
                 return;
             }
             route(key, route, false);
+            followed(route.namespace(), route.name(), FollowedRoute.digest(text));
             closeDeleted();
         } catch (ServingException e) {
             LOG.error("Service {}: the route is not followed, a former one stays: {}", key, e.describe());
@@ -258,10 +288,12 @@ final class ClusterRouting {
     }
 
     @GuardedBy("this") private void followWaiting() {
-        for (Map.Entry<String, Route> entry : Map.copyOf(waiting).entrySet()) {
-            if (isKnown(entry.getValue())) {
+        for (Map.Entry<String, Waiting> entry : Map.copyOf(waiting).entrySet()) {
+            Waiting next = entry.getValue();
+            if (isKnown(next.route)) {
                 waiting.remove(entry.getKey());
-                route(entry.getKey(), entry.getValue(), false);
+                route(entry.getKey(), next.route, false);
+                followed(next.route.namespace(), next.route.name(), next.digest);
             }
         }
         closeDeleted();

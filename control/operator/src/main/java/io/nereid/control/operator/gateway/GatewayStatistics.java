@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * The load of all gateways of a cluster, for the autoscaler: it watches each gateway, and adds up what they say. A
  * gateway that says nothing for three seconds does not count, and is connected to again.
  *
- * <p>Thread-safe; no method blocks. The listener is called on a thread of this object, at once when requests begin to
+ * <p>Thread-safe; only {@link #awaitRoute} blocks. The listener is called on a thread of this object, at once when requests begin to
  * wait at a revision without pods, and every second while they do.
  *
  * <pre>{@code
@@ -76,6 +76,9 @@ public final class GatewayStatistics implements AutoCloseable {
         boolean reported;
         boolean failing;
         Map<String, RevisionLoad> loads = Map.of();
+
+        /** Digests of the routes that it follows, by namespace and name; null until it has said so. */
+        @Nullable Map<String, String> routes;
 
         Source(Address address) {
             this.address = address;
@@ -132,6 +135,40 @@ public final class GatewayStatistics implements AutoCloseable {
         return sum;
     }
 
+    /**
+     * Waits until all gateways follow a route of a service. A gateway that has not told its load within the last three
+     * seconds, or that says nothing of routes, is not waited for.
+     *
+     * @param text the route as the gateways read it
+     * @return false when the limit passed before
+     */
+    public boolean awaitRoute(String namespace, String name, String text, Duration limit) throws InterruptedException {
+        FollowedRoute route = new FollowedRoute(namespace, name, FollowedRoute.digest(text));
+        long end = clock.nanos() + limit.toNanos();
+        synchronized (this) {
+            while (!closed && !follow(route)) {
+                long left = end - clock.nanos();
+                if (left <= 0) {
+                    return false;
+                }
+                TimeUnit.NANOSECONDS.timedWait(this, Math.max(left, 1_000_000));
+            }
+        }
+        return true;
+    }
+
+    @GuardedBy("this") private boolean follow(FollowedRoute route) {
+        long now = clock.nanos();
+        for (Source source : sources.values()) {
+            if (source.routes != null
+                    && isFresh(source, now)
+                    && !route.digest().equals(source.routes.get(route.key()))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private static boolean isFresh(Source source, long now) {
         return source.reported && now - source.heard < FRESH_NANOS;
     }
@@ -152,6 +189,7 @@ public final class GatewayStatistics implements AutoCloseable {
                 if (source.request == null) {
                     source.heard = now;
                     source.reported = false;
+                    source.routes = null;
                     idle.add(source);
                 }
             }
@@ -198,6 +236,13 @@ public final class GatewayStatistics implements AutoCloseable {
             }
             source.heard = clock.nanos();
             source.failing = false;
+            if (report.routes() != null) {
+                Map<String, String> routes = source.routes == null ? new HashMap<>() : source.routes;
+                report.routes().forEach(route -> routes.put(route.key(), route.digest()));
+                routes.values().removeIf(FollowedRoute.NONE::equals);
+                source.routes = routes;
+                notifyAll();
+            }
             if (!report.wake()) {
                 Map<String, RevisionLoad> loads = new HashMap<>();
                 report.revisions().forEach(load -> loads.put(load.namespace() + "/" + load.revision(), load));
@@ -247,6 +292,7 @@ public final class GatewayStatistics implements AutoCloseable {
     public void close() {
         synchronized (this) {
             closed = true;
+            notifyAll();
             sources.values().forEach(source -> {
                 if (source.request != null) {
                     source.request.cancel(true);

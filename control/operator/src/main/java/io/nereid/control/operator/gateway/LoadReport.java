@@ -11,6 +11,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a gateway tells about its load: a line of JSON. The format is Nereid's own:
@@ -18,7 +19,8 @@ import java.util.List;
  * <pre>{@code
  * {"wake": false, "revisions": [{"namespace": "default", "revision": "iris-predictor-00001", "replicas": 2,
  *   "concurrency": 3.4, "requestsPerSecond": 120, "waiting": 0, "active": 3,
- *   "lastMinute": {"requests": 7000, "errors": 2, "p99Millis": 31.5}}]}
+ *   "lastMinute": {"requests": 7000, "errors": 2, "p99Millis": 31.5}}],
+ *   "routes": [{"namespace": "default", "name": "iris", "digest": "5b0c2a1f"}]}
  * }</pre>
  *
  * <p>Immutable.
@@ -26,12 +28,22 @@ import java.util.List;
  * @param wake false: the load of the last second of all revisions; true: requests began to wait at the revisions named,
  *     which have no pods, and their means are zero
  * @param revisions in no order
+ * @param routes the routes that the gateway follows since the last report, and all of them in a watcher's first one; in
+ *     no order. Null for a report that says nothing of routes
  */
-record LoadReport(boolean wake, List<RevisionLoad> revisions) {
+record LoadReport(
+        boolean wake,
+        List<RevisionLoad> revisions,
+        @Nullable List<FollowedRoute> routes) {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     LoadReport {
         revisions = List.copyOf(revisions);
+        routes = routes == null ? null : List.copyOf(routes);
+    }
+
+    LoadReport(boolean wake, List<RevisionLoad> revisions) {
+        this(wake, revisions, null);
     }
 
     /** The report in one line, without an end of line. */
@@ -40,6 +52,10 @@ record LoadReport(boolean wake, List<RevisionLoad> revisions) {
         tree.put("wake", wake);
         ArrayNode list = tree.putArray("revisions");
         revisions.forEach(revision -> revision.write(list.addObject()));
+        if (routes != null) {
+            ArrayNode followed = tree.putArray("routes");
+            routes.forEach(route -> route.write(followed.addObject()));
+        }
         return tree.toString();
     }
 
@@ -57,6 +73,13 @@ record LoadReport(boolean wake, List<RevisionLoad> revisions) {
         }
         List<RevisionLoad> revisions = new ArrayList<>();
         tree.path("revisions").forEach(revision -> revisions.add(RevisionLoad.read(revision)));
-        return new LoadReport(tree.path("wake").asBoolean(), revisions);
+        List<FollowedRoute> routes = null;
+        if (tree.path("routes").isArray()) {
+            routes = new ArrayList<>();
+            for (JsonNode route : tree.path("routes")) {
+                routes.add(FollowedRoute.read(route));
+            }
+        }
+        return new LoadReport(tree.path("wake").asBoolean(), revisions, routes);
     }
 }

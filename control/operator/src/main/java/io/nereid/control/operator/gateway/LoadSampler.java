@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Measures the load of the revisions every second, and tells listeners of it; of a revision at zero that gets a request
- * they are told at once. Thread-safe; listeners are called on one thread and must not block.
+ * Measures the load of the revisions every second, and tells listeners of it; of a revision at zero that gets a request,
+ * and of a route that is followed from now on, they are told at once. Thread-safe; listeners are called on one thread and must not block.
  */
 final class LoadSampler implements WakeListener, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LoadSampler.class);
@@ -35,6 +35,7 @@ final class LoadSampler implements WakeListener, AutoCloseable {
     LoadSampler(ClusterRouting routing, Clock clock) {
         this.routing = routing;
         this.clock = clock;
+        routing.onFollowed(route -> execute(() -> tell(new LoadReport(true, List.of(), List.of(route)))));
     }
 
     void start() {
@@ -46,14 +47,24 @@ final class LoadSampler implements WakeListener, AutoCloseable {
         return last;
     }
 
-    /** Adds a listener; it receives the last second at once. */
+    /** Adds a listener; it receives the last second and all routes at once, before it learns of changes. */
     void add(Consumer<LoadReport> listener) {
-        listener.accept(last);
-        listeners.add(listener);
+        execute(() -> {
+            listener.accept(new LoadReport(false, last.revisions(), routing.followed()));
+            listeners.add(listener);
+        });
     }
 
     void remove(Consumer<LoadReport> listener) {
-        listeners.remove(listener);
+        execute(() -> listeners.remove(listener));
+    }
+
+    private void execute(Runnable task) {
+        try {
+            timer.execute(task);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("a report is not sent: the gateway ends");
+        }
     }
 
     private void sample() {
@@ -94,14 +105,10 @@ final class LoadSampler implements WakeListener, AutoCloseable {
 
     @Override
     public void wake(String namespace, String revision) {
-        try {
-            timer.execute(() -> {
-                int replicas = routing.replicas(namespace, revision);
-                tell(new LoadReport(true, List.of(new RevisionLoad(namespace, revision, replicas, 0, 0, 1, 1))));
-            });
-        } catch (RejectedExecutionException e) {
-            LOG.debug("revision {} is not reported: the gateway ends", revision);
-        }
+        execute(() -> {
+            int replicas = routing.replicas(namespace, revision);
+            tell(new LoadReport(true, List.of(new RevisionLoad(namespace, revision, replicas, 0, 0, 1, 1))));
+        });
     }
 
     private void tell(LoadReport report) {

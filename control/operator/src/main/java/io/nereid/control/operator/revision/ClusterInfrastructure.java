@@ -12,6 +12,7 @@ import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Revision;
 import io.nereid.control.core.Route;
+import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.kubernetes.cluster.Owner;
@@ -58,6 +59,9 @@ public final class ClusterInfrastructure implements Infrastructure {
     private static final ResourceStore.Type GRAPHS =
             new ResourceStore.Type(ResourceKinds.INFERENCE_GRAPH.group(), ResourceKinds.INFERENCE_GRAPH.plural());
 
+    /** How long the gateways may take to follow a route before the status of its service is written. */
+    private static final Duration FOLLOWED = Duration.ofSeconds(3);
+
     /**
      * The Service of the gateways.
      *
@@ -85,6 +89,9 @@ public final class ClusterInfrastructure implements Infrastructure {
 
     /** What the API server did not take of the last plan of each owner, by uid. */
     private final Map<String, Refusal> refusals = new ConcurrentHashMap<>();
+
+    /** The last route of each service and graph that was waited for, by kind, namespace and name: the hash of its text. */
+    private final Map<String, Integer> awaited = new ConcurrentHashMap<>();
 
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
 
@@ -225,6 +232,9 @@ public final class ClusterInfrastructure implements Infrastructure {
         }
         if (refusal == null) {
             refusals.remove(owner.uid());
+            if (route != null) {
+                awaitRoute(owner, route);
+            }
         } else {
             refusals.put(owner.uid(), refusal);
         }
@@ -238,6 +248,35 @@ public final class ClusterInfrastructure implements Infrastructure {
         if (owner.kind().equals("InferenceService")) {
             autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), plan.workloads(), routed);
         }
+    }
+
+    /**
+     * Waits until the gateways follow a route that is new, so that a service whose status says that it is ready answers
+     * from then on. A route is waited for once: one that a gateway does not follow must not delay other services again and
+     * again.
+     */
+    private void awaitRoute(Owner owner, Route route) {
+        String text = RouteCodec.write(route);
+        Integer before = awaited.put(key(owner.kind(), owner.namespace(), owner.name()), text.hashCode());
+        if (before != null && before == text.hashCode()) {
+            return;
+        }
+        try {
+            if (!load.awaitRoute(owner.namespace(), owner.name(), text, FOLLOWED)) {
+                LOG.warn(
+                        "{} {}/{}: not all gateways have followed its new route within {} s; the log of a gateway says why",
+                        owner.kind(),
+                        owner.namespace(),
+                        owner.name(),
+                        FOLLOWED.toSeconds());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static String key(String kind, String namespace, String name) {
+        return kind + "/" + namespace + "/" + name;
     }
 
     /** The Deployments of revisions that are not the newest of their component. */
@@ -313,8 +352,14 @@ public final class ClusterInfrastructure implements Infrastructure {
         return refusals.get(uid);
     }
 
+    /** Forgets a graph that is gone. */
+    public void forgetGraph(String namespace, String graph) {
+        awaited.remove(key(ResourceKinds.INFERENCE_GRAPH.kind(), namespace, graph));
+    }
+
     /** Forgets a service that another mode carries out now, or that is gone. */
     public void forget(String namespace, String service) {
+        awaited.remove(key(ResourceKinds.INFERENCE_SERVICE.kind(), namespace, service));
         autoscalers.configure("", namespace, service, List.of(), Set.of());
     }
 

@@ -52,6 +52,11 @@ public final class GatewayLoads implements LoadSource {
     }
 
     @Override
+    public boolean awaitRoute(String namespace, String name, String text, Duration limit) throws InterruptedException {
+        return statistics.awaitRoute(namespace, name, text, limit);
+    }
+
+    @Override
     public void close() {
         discovery.close();
         statistics.close();

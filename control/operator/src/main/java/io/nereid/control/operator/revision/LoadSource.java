@@ -6,7 +6,7 @@ import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.operator.gateway.RevisionLoad;
 import java.time.Duration;
 
-/** Tells the load of revisions. Implementations are thread-safe; only {@link #start} blocks. */
+/** Tells the load of revisions. Implementations are thread-safe; only {@link #start} and {@link #awaitRoute} block. */
 public interface LoadSource extends AutoCloseable {
     /**
      * Starts to measure.
@@ -31,6 +31,14 @@ public interface LoadSource extends AutoCloseable {
 
     /** The load of a revision at all gateways; zeros for one without requests. */
     RevisionLoad load(String namespace, String revision);
+
+    /**
+     * Waits until requests follow a route of a service at all gateways that answer.
+     *
+     * @param text the route as the gateways read it
+     * @return false when the limit passed before
+     */
+    boolean awaitRoute(String namespace, String name, String text, Duration limit) throws InterruptedException;
 
     @Override
     void close();

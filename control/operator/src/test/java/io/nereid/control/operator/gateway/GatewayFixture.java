@@ -154,7 +154,8 @@ final class GatewayFixture implements AutoCloseable {
         return object;
     }
 
-    void route(Change.Kind change, String name, Target... targets) {
+    /** Adds, changes or deletes a route, and returns its text. */
+    String route(Change.Kind change, String name, Target... targets) {
         Route route = new Route(
                 "default",
                 name,
@@ -164,7 +165,9 @@ final class GatewayFixture implements AutoCloseable {
                         new IngressRule("", "/serving/default/" + name, null, null)),
                 Map.of(Component.PREDICTOR, new Backend(List.of(targets), List.of(), null)),
                 "");
-        routeText(change, name, RouteCodec.write(route));
+        String text = RouteCodec.write(route);
+        routeText(change, name, text);
+        return text;
     }
 
     void routeText(Change.Kind change, String name, String text) {

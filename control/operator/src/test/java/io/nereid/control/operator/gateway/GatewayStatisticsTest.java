@@ -12,6 +12,7 @@ import io.nereid.control.api.store.ResourceStore.Change;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -86,6 +87,52 @@ class GatewayStatisticsTest {
             until(
                     "the load is over",
                     () -> load().active() == 0 && load().replicas() == 1 && load().concurrency() == 0);
+        }
+    }
+
+    @Test
+    void aRouteIsWaitedForUntilAllGatewaysFollowIt() throws Exception {
+        Duration most = Duration.ofSeconds(60);
+        Duration none = Duration.ZERO;
+        assertThat(statistics.awaitRoute("default", "iris", "any", most))
+                .as("without a gateway")
+                .isTrue();
+        String one = first.route(Change.Kind.ADDED, "iris", to("r1", 100));
+        try (StatisticsServer a = new StatisticsServer(0, first.sampler);
+                StatisticsServer b = new StatisticsServer(0, second.sampler)) {
+            first.sampler.start();
+            second.sampler.start();
+            statistics.gateways(Set.of(at(a), at(b)));
+            until("both are heard", statistics::isComplete);
+            assertThat(statistics.awaitRoute("default", "iris", one, none))
+                    .as("the second does not know it")
+                    .isFalse();
+            second.route(Change.Kind.ADDED, "iris", to("r1", 100));
+            assertThat(statistics.awaitRoute("default", "iris", one, most)).isTrue();
+
+            // A new route is followed when its revisions are known.
+            for (GatewayFixture gateway : List.of(first, second)) {
+                gateway.revision(Change.Kind.ADDED, "r1", settings(0));
+            }
+            String two = first.route(Change.Kind.MODIFIED, "iris", to("r1", 50), to("r2", 50));
+            second.route(Change.Kind.MODIFIED, "iris", to("r1", 50), to("r2", 50));
+            assertThat(statistics.awaitRoute("default", "iris", two, none)).isFalse();
+            assertThat(statistics.awaitRoute("default", "iris", one, most)).isTrue();
+            first.revision(Change.Kind.ADDED, "r2", settings(0));
+            second.revision(Change.Kind.ADDED, "r2", settings(0));
+            assertThat(statistics.awaitRoute("default", "iris", two, most)).isTrue();
+
+            first.route(Change.Kind.DELETED, "iris", to("r1", 100));
+            until("it is gone", () -> !followed(two));
+        }
+        until("gateways that are silent are not waited for", () -> followed("any"));
+    }
+
+    private boolean followed(String text) {
+        try {
+            return statistics.awaitRoute("default", "iris", text, Duration.ZERO);
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         }
     }
 

@@ -17,6 +17,10 @@ class LoadReportTest {
         LoadReport report = new LoadReport(false, List.of(idle, busy));
         assertThat(report.toJson()).doesNotContain("\n");
         assertThat(LoadReport.read(report.toJson())).isEqualTo(report);
+        assertThat(LoadReport.read(report.toJson()).routes()).isNull();
+        LoadReport routes = new LoadReport(
+                true, List.of(), List.of(new FollowedRoute("default", "iris", FollowedRoute.digest("{}"))));
+        assertThat(LoadReport.read(routes.toJson())).isEqualTo(routes);
         RevisionLoad other =
                 new RevisionLoad("default", "iris-predictor-00001", 1, 1, 30, 0, 1, new Traffic(1800, 5, 12));
         assertThat(busy.plus(other))
