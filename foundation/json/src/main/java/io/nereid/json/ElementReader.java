@@ -6,8 +6,8 @@ import io.nereid.base.ServingException;
 import io.nereid.json.number.DecimalToBinary;
 import io.nereid.json.number.LittleEndian;
 import io.nereid.json.number.NumberScanner;
-import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
+import io.nereid.tensor.SmallFloats;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 

@@ -6,8 +6,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.number.LittleEndian;
 import io.nereid.json.number.NumberPrinter;
-import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
+import io.nereid.tensor.SmallFloats;
 import java.nio.ByteBuffer;
 
 /**

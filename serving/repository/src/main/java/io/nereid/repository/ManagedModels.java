@@ -12,8 +12,10 @@ import io.nereid.repository.polling.AspiredVersionsEmitter;
 import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.AspiredVersion;
+import io.nereid.spi.Loader;
 import io.nereid.spi.Source;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -61,6 +63,9 @@ public final class ManagedModels implements Source {
     private final ReentrantLock lock = new ReentrantLock();
 
     @GuardedBy("lock") private Map<String, Emitted> emitted = new LinkedHashMap<>();
+
+    /** What {@link #refresh} has seen last, by the managed model's name. */
+    @GuardedBy("lock") private final Map<String, String> unsettled = new HashMap<>();
 
     @GuardedBy("lock") private @Nullable LoaderFactory loaders;
 
@@ -151,6 +156,63 @@ public final class ManagedModels implements Source {
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * Reads the directories of all managed models again, on the calling thread, and loads what has changed; a version whose
+     * files are the same stays as it is.
+     *
+     * @param settled whether a change counts only when a second call has seen the same files, because they may still be
+     *     written
+     * @throws ServingException FAILED_PRECONDITION before {@link #start} and after {@link #close}
+     */
+    public void refresh(boolean settled) {
+        lock.lock();
+        try {
+            Target to = target;
+            LoaderFactory factory = loaders;
+            if (to == null || factory == null) {
+                throw ServingException.of(
+                        ErrorCode.FAILED_PRECONDITION, "the engine is not running, no model can be read again");
+            }
+            Map<String, Emitted> next = new LinkedHashMap<>();
+            List<Emitted> changed = new ArrayList<>();
+            emitted.forEach((name, before) -> {
+                Emitted now = read(before.placed, factory);
+                String files = fingerprint(now);
+                boolean same = files.equals(fingerprint(before));
+                boolean seen = files.equals(unsettled.get(name));
+                if (same || settled && !seen) {
+                    next.put(name, before);
+                } else {
+                    next.put(name, now);
+                    changed.add(now);
+                    before.models.keySet().stream()
+                            .filter(model -> !now.models.containsKey(model))
+                            .forEach(model -> to.aspire(model, List.of()));
+                }
+                unsettled.put(name, files);
+            });
+            emitted = next;
+            unsettled.keySet().retainAll(next.keySet());
+            changed.forEach(e -> e.models.forEach(to::aspire));
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private static String fingerprint(Emitted of) {
+        StringBuilder text = new StringBuilder();
+        of.models.forEach((name, versions) -> {
+            for (AspiredVersion version : versions) {
+                Loader loader = version.loader();
+                text.append(version.id())
+                        .append('=')
+                        .append(loader == null ? version.error() : loader.fingerprint())
+                        .append('\n');
+            }
+        });
+        return text.toString();
     }
 
     private Emitted read(ManagedModel placed, LoaderFactory factory) {

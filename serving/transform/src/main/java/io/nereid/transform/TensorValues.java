@@ -7,6 +7,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.tensor.TensorElements;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -187,128 +188,40 @@ final class TensorValues {
         if (array instanceof float[] own) {
             return own.clone();
         }
-        float[] all = new float[count()];
-        ByteBuffer from = numbers(name);
-        if (type == DataType.FP32) {
-            from.asFloatBuffer().get(all);
-        } else {
-            for (int i = 0; i < all.length; i++) {
-                all[i] = (float) number(from, i);
-            }
-        }
-        return all;
+        return read(name, TensorElements::floats);
     }
 
     double[] doubles(String name) {
-        double[] all = new double[count()];
-        ByteBuffer from = numbers(name);
-        for (int i = 0; i < all.length; i++) {
-            all[i] = number(from, i);
-        }
-        return all;
+        return read(name, TensorElements::doubles);
     }
 
     long[] longs(String name) {
-        if (!type.isInteger()) {
-            throw wrong(name, "whole numbers");
-        }
-        long[] all = new long[count()];
-        ByteBuffer from = buffer();
-        for (int i = 0; i < all.length; i++) {
-            all[i] = whole(from, i);
-        }
-        return all;
+        return read(name, TensorElements::longs);
     }
 
     boolean[] booleans(String name) {
-        if (type != DataType.BOOL) {
-            throw wrong(name, "truth values (BOOL)");
-        }
-        boolean[] all = new boolean[count()];
-        ByteBuffer from = buffer();
-        for (int i = 0; i < all.length; i++) {
-            all[i] = from.get(i) != 0;
-        }
-        return all;
+        return read(name, TensorElements::booleans);
     }
 
     byte[][] bytes(String name) {
-        if (type != DataType.BYTES) {
-            throw wrong(name, "BYTES");
-        }
-        byte[][] all = new byte[count()][];
-        ByteBuffer from = buffer();
-        for (int i = 0; i < all.length; i++) {
-            int length = from.remaining() < 4 ? -1 : from.getInt();
-            if (length < 0 || length > from.remaining()) {
-                throw new IllegalArgumentException("tensor '" + name + "' ends within its element " + i);
-            }
-            all[i] = new byte[length];
-            from.get(all[i]);
-        }
-        return all;
+        return read(name, TensorElements::bytes);
     }
 
     String[] texts(String name) {
-        byte[][] raw = bytes(name);
-        String[] all = new String[raw.length];
-        for (int i = 0; i < raw.length; i++) {
-            all[i] = new String(raw[i], StandardCharsets.UTF_8);
+        return read(name, TensorElements::strings);
+    }
+
+    private interface Reader<T> {
+        T read(ByteBuffer from, DataType type, int count);
+    }
+
+    /** In a step that the client's request is passed to, an {@link IllegalArgumentException} is the client's error. */
+    private <T> T read(String name, Reader<T> reader) {
+        try {
+            return reader.read(buffer(), type, count());
+        } catch (ServingException e) {
+            throw new IllegalArgumentException("tensor '" + name + "': " + e.getMessage(), e);
         }
-        return all;
-    }
-
-    private ByteBuffer numbers(String name) {
-        if (type == DataType.BYTES) {
-            throw wrong(name, "numbers");
-        }
-        return buffer();
-    }
-
-    private IllegalArgumentException wrong(String name, String expected) {
-        return new IllegalArgumentException("tensor '" + name + "' is of type " + type + ", expected " + expected);
-    }
-
-    private double number(ByteBuffer from, int i) {
-        return switch (type) {
-            case FP32 -> from.getFloat(4 * i);
-            case FP64 -> from.getDouble(8 * i);
-            case FP16 -> half(from.getShort(2 * i));
-            case BF16 -> Float.intBitsToFloat(from.getShort(2 * i) << 16);
-            case UINT64 -> unsigned(from.getLong(8 * i));
-            default -> whole(from, i);
-        };
-    }
-
-    /** An unsigned long as a double: halved with the lowest bit kept for correct rounding, then doubled. */
-    private static double unsigned(long bits) {
-        return bits >= 0 ? bits : ((bits >>> 1) | (bits & 1)) * 2.0;
-    }
-
-    /**
-     * Converts IEEE half precision: subnormals, infinities and NaN, else the exponent's bias changes from 15 to 127.
-     */
-    private static float half(short bits) {
-        int exponent = (bits >> 10) & 0x1f;
-        int fraction = bits & 0x3ff;
-        float magnitude = switch (exponent) {
-            case 0 -> fraction * 0x1p-24f;
-            case 0x1f -> fraction == 0 ? Float.POSITIVE_INFINITY : Float.NaN;
-            default -> Float.intBitsToFloat(((exponent + 112) << 23) | (fraction << 13));
-        };
-        return bits < 0 ? -magnitude : magnitude;
-    }
-
-    private long whole(ByteBuffer from, int i) {
-        return switch (type) {
-            case BOOL, INT8 -> from.get(i);
-            case UINT8 -> from.get(i) & 0xffL;
-            case INT16 -> from.getShort(2 * i);
-            case UINT16 -> from.getShort(2 * i) & 0xffffL;
-            case INT32 -> from.getInt(4 * i);
-            case UINT32 -> from.getInt(4 * i) & 0xffff_ffffL;
-            default -> from.getLong(8 * i);
-        };
     }
 
     // ---- writing ----

@@ -146,7 +146,7 @@ class TensorMapTest {
                 .withMessage("the payload has no tensor 'y', it has [x, t, big]");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.texts("x"))
-                .withMessage("tensor 'x' is of type FP32, expected BYTES");
+                .withMessage("tensor 'x': the tensor is of type FP32 (expected: BYTES)");
         assertThatIllegalArgumentException().isThrownBy(() -> p.longs("x")).withMessageContaining("whole numbers");
         assertThatIllegalArgumentException().isThrownBy(() -> p.floats("t")).withMessageContaining("numbers");
         assertThatIllegalArgumentException().isThrownBy(() -> p.booleans("t")).withMessageContaining("BOOL");
@@ -209,7 +209,7 @@ class TensorMapTest {
             TensorMap given = TensorMap.of(List.of(tensor), Map.of(), new TensorValues.Scope());
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> given.texts("x"))
-                    .withMessage("tensor 'x' ends within its element 1");
+                    .withMessage("tensor 'x': the bytes of the tensor end within its element 1");
         }
     }
 }

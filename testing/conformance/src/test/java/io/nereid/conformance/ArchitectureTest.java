@@ -119,6 +119,7 @@ class ArchitectureTest {
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
+        apps/embedded | io.nereid.embedded | . micrometer opentelemetry | base tensor observe spi backend repository engine
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \

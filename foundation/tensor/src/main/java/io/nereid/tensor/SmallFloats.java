@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json.number;
+package io.nereid.tensor;
 
 /** Conversion of the 16-bit floating-point types FP16 and BF16. Stateless. */
 public final class SmallFloats {
