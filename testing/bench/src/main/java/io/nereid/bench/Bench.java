@@ -10,6 +10,7 @@ import io.nereid.bench.harness.ServerSetup;
 import io.nereid.bench.scenario.AccessScenario;
 import io.nereid.bench.scenario.BatcherScenario;
 import io.nereid.bench.scenario.ColdStartScenario;
+import io.nereid.bench.scenario.EmbeddedScenario;
 import io.nereid.bench.scenario.EngineScenario;
 import io.nereid.bench.scenario.EnsembleScenario;
 import io.nereid.bench.scenario.GatewayScenario;
@@ -88,6 +89,7 @@ public final class Bench {
         rows.put("trees-served", new ServedTreesScenario());
         rows.put("batcher", new BatcherScenario());
         rows.put("engine", new EngineScenario());
+        rows.put("embedded", new EmbeddedScenario());
         rows.put("ensemble", new EnsembleScenario());
         rows.put("cache", new ResponseCacheScenario());
         rows.put("gateway", new GatewayScenario());

@@ -9,6 +9,7 @@ import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.embedded.Nereid;
 import io.nereid.observe.ModelStatisticsSnapshot;
@@ -58,6 +59,7 @@ public final class NereidMetrics implements MeterBinder, AutoCloseable {
     private record Version(String model, long version) {}
 
     private final Nereid nereid;
+    private final Clock clock = Clock.system();
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-metrics");
     private final List<Registered> registries = new ArrayList<>();
     private Map<Version, ModelStatisticsSnapshot> read = Map.of();
@@ -104,7 +106,7 @@ public final class NereidMetrics implements MeterBinder, AutoCloseable {
     }
 
     private synchronized Map<Version, ModelStatisticsSnapshot> snapshots() {
-        long now = System.nanoTime();
+        long now = clock.nanos();
         if (readAt == 0 || now - readAt > FRESH_NANOS) {
             Map<Version, ModelStatisticsSnapshot> all = new HashMap<>();
             for (ModelStatisticsSnapshot one : nereid.statistics()) {

@@ -8,6 +8,7 @@ import io.nereid.observe.RequestTrace;
 import io.opentelemetry.api.OpenTelemetry;
 import io.opentelemetry.api.trace.Tracer;
 import io.opentelemetry.context.Context;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,7 +30,7 @@ public final class OpenTelemetryTraces implements PredictionTraces {
 
     @Override
     public @Nullable RequestTrace start(String model) {
-        long offset = System.currentTimeMillis() * 1_000_000 - clock.nanos();
+        long offset = TimeUnit.MILLISECONDS.toNanos(clock.millis()) - clock.nanos();
         return new PredictionSpan(tracer, Context.current(), model, offset, clock);
     }
 }
