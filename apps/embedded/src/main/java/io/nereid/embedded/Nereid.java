@@ -11,6 +11,8 @@ import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.metrics.MetricsFormat;
+import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.repository.ManagedModel;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
@@ -379,7 +381,18 @@ public final class Nereid implements AutoCloseable {
 
     /** The counters of all versions that are served. */
     public List<ModelStatisticsSnapshot> statistics() {
-        return engine.statistics(null, -1);
+        return statistics(null, -1);
+    }
+
+    /**
+     * The counters of versions that are served.
+     *
+     * @param model one model; null for all
+     * @param version one version; -1 for all
+     * @throws ServingException INVALID_ARGUMENT for a model or version that is not served
+     */
+    public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
+        return engine.statistics(model, version);
     }
 
     /** The number of requests that wait, by model. */
@@ -389,7 +402,12 @@ public final class Nereid implements AutoCloseable {
 
     /** All metrics in Prometheus' text format 0.0.4, under Triton's names. */
     public String metrics() {
-        return engine.metrics();
+        return metrics(MetricsFormat.TEXT);
+    }
+
+    /** All metrics in a text format of Prometheus or OpenMetrics, under Triton's names. */
+    public String metrics(MetricsFormat format) {
+        return MetricsWriter.page(format, engine::writeMetrics);
     }
 
     /** The engine's own interface, for requests on tensors with all options. It ends with this object. */
