@@ -90,7 +90,10 @@ public final class Nereid implements AutoCloseable {
         if (from.reload != null) {
             reading = reading.withMode(RepositorySource.Mode.POLL).withPollInterval(from.reload);
         }
-        EngineOptions.Builder options = EngineOptions.builder(from.repositories).repository(reading);
+        EngineOptions.Builder options = EngineOptions.builder(from.repositories)
+                .repository(reading)
+                // A table of any length is one call, as in the server.
+                .splitUnconfigured(true);
         options = from.engine.apply(options);
         List<Source> sources = new ArrayList<>(options.build().sources());
         sources.add(managed);

@@ -121,6 +121,7 @@ class ArchitectureTest {
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
         apps/embedded | io.nereid.embedded | . micrometer opentelemetry | base tensor observe spi backend repository engine
         apps/embedded-server | io.nereid.embedded.server | . | base observe spi transport-api transport protocols/v2 protocols/v1 apps/embedded
+        testing/junit | io.nereid.junit | . | base spi apps/embedded apps/embedded-server
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \

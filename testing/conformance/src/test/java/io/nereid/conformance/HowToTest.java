@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The Java blocks of {@code docs/how-to} are parts of files that the build compiles: each is contained, line by line, in
+ * The Java blocks of {@code docs/how-to} and {@code docs/EMBEDDING.md} are parts of files that the build compiles: each is contained, line by line, in
  * the file that the link before it names. Indentation common to all lines of a block may differ.
  */
 class HowToTest {
@@ -37,6 +37,8 @@ class HowToTest {
      * @param code its lines
      */
     private record Block(int line, Path file, List<String> code) {}
+
+    private static final Path EMBEDDING = TOP.resolve("docs/EMBEDDING.md");
 
     private static List<Path> pages() throws IOException {
         try (Stream<Path> files = Files.list(PAGES)) {
@@ -92,7 +94,9 @@ class HowToTest {
     @TestFactory
     List<DynamicTest> everyBlockIsAPartOfTheFileNamedBeforeIt() throws IOException {
         List<DynamicTest> tests = new ArrayList<>();
-        for (Path page : pages()) {
+        List<Path> all = new ArrayList<>(pages());
+        all.add(EMBEDDING);
+        for (Path page : all) {
             for (Block block : blocks(page)) {
                 tests.add(DynamicTest.dynamicTest(page.getFileName() + " line " + block.line(), () -> {
                     assertThat(block.code()).isNotEmpty();
