@@ -52,7 +52,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The facade with real models: ONNX of the examples, and models in Java. */
-class NereidTest {
+class EmbeddedModelsTest {
     private static final Path EXAMPLES = Path.of("../../examples/models");
     private static final Path IRIS = EXAMPLES.resolve("iris/1/model.onnx");
     private static final float[][] ROWS = {{5.1f, 3.5f, 1.4f, 0.2f}, {6.7f, 3.0f, 5.2f, 2.3f}};
