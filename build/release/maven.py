@@ -197,7 +197,8 @@ def javadocs(modules, names, jdk, work):
 def sources(module, licence):
     """The files of the sources' jar by name."""
     found = {"META-INF/LICENSE": licence}
-    for top in ("src/main/java", "src/main/resources"):
+    # The generated sources of a jar's classes are read as well, by debuggers.
+    for top in ("src/main/java", "src/main/resources", "target/generated-sources/protobuf"):
         root = os.path.join(module.folder, top)
         for name in files.paths(root):
             if os.path.isfile(os.path.join(root, name)):

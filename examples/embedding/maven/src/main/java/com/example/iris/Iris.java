@@ -7,6 +7,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.repository.RepositorySource;
+import io.nereid.repository.RepositorySource.Mode;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -31,16 +33,20 @@ public final class Iris implements AutoCloseable {
     }
 
     /**
-     * Loads the models of a repository, and waits until each is available or has failed.
+     * Loads the model, and waits until it is available or has failed.
      *
-     * @param models the folder of the models, one of which is {@code iris}
+     * @param models the folder of the models, one of which is {@code iris}; the others are not loaded
      */
     public static Iris load(Path models) {
         // Every backend whose module is among the dependencies.
         List<Backend> backends = ServiceLoader.load(Backend.class).stream()
                 .map(ServiceLoader.Provider::get)
                 .toList();
-        Engine engine = new Engine(EngineOptions.of(models), backends, Clock.system());
+        RepositorySource.Options irisAlone =
+                RepositorySource.Options.DEFAULT.withMode(Mode.EXPLICIT).withStartModels(List.of("iris"));
+        EngineOptions options =
+                EngineOptions.builder(List.of(models)).repository(irisAlone).build();
+        Engine engine = new Engine(options, backends, Clock.system());
         engine.start().toCompletableFuture().join();
         return new Iris(engine);
     }
