@@ -163,7 +163,7 @@ def check_logging(modules):
 
 
 def javadocs(modules, names, jdk, work):
-    """Makes the Javadoc of all modules below work/javadoc, in as many processes as there are processors."""
+    """Makes the Javadoc of all modules below work/javadoc, in a few processes."""
     lines = []
     for module in modules:
         if module.jar:
@@ -172,7 +172,7 @@ def javadocs(modules, names, jdk, work):
             size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, found in os.walk(source) for name in found)
             lines.append((size, "\t".join([names[module.artifact], source, path, os.path.join(work, "javadoc", module.artifact)])))
     lines.sort(reverse=True)
-    count = os.cpu_count() or 1
+    count = min(os.cpu_count() or 1, 4)
     running = []
     for i in range(count):
         mine = "\n".join(line for _, line in lines[i::count])

@@ -95,8 +95,10 @@ def unlike(folder):
         for name in names:
             algorithm = name.rpartition(".")[2]
             if algorithm in ("md5", "sha1", "sha256", "sha512"):
-                with open(os.path.join(where, name), encoding="ascii") as sum_file, open(os.path.join(where, name[: -len(algorithm) - 1]), "rb") as file:
-                    if hashlib.new(algorithm, file.read()).hexdigest() != sum_file.read():
+                with open(os.path.join(where, name), encoding="ascii") as file:
+                    written = file.read()
+                with open(os.path.join(where, name[: -len(algorithm) - 1]), "rb") as file:
+                    if hashlib.new(algorithm, file.read()).hexdigest() != written:
                         yield name
             elif algorithm != "asc" and name + ".sha1" not in names:
                 yield name
@@ -156,7 +158,8 @@ def with_maven(maven, project, url, version, models, check):
     said = java("-jar", os.path.join(target, "iris.jar"), models)
     check(said.stdout == ANSWER and "SLF4J" not in said.stderr, f"the program runs: {said.stdout.strip()} {said.stderr[-500:]}")
     # Each jar a module: two with one name, or with one package, would end Java at once.
-    said = java("-p", os.path.join(target, "lib"), "--add-modules", "ALL-MODULE-PATH", "-cp", os.path.join(target, "classes"), "com.example.iris.Main", models)
+    modular = ("-p", os.path.join(target, "lib"), "--add-modules", "ALL-MODULE-PATH")
+    said = java(*modular, "-cp", os.path.join(target, "classes"), "com.example.iris.Main", models)
     check(said.stdout == ANSWER, f"it runs with the libraries on the module path {said.stderr[-500:] if said.stdout != ANSWER else ''}")
     bare = os.pathsep.join([os.path.join(target, "classes"), *[j for j in jars if os.path.basename(j) not in chosen]])
     said = java("-cp", bare, "com.example.iris.Main", models)
