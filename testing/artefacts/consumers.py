@@ -97,7 +97,11 @@ def unlike(folder):
             if algorithm in ("md5", "sha1", "sha256", "sha512"):
                 with open(os.path.join(where, name), encoding="ascii") as file:
                     written = file.read()
-                with open(os.path.join(where, name[: -len(algorithm) - 1]), "rb") as file:
+                summed = name[: -len(algorithm) - 1]
+                if summed not in names:
+                    yield name
+                    continue
+                with open(os.path.join(where, summed), "rb") as file:
                     if hashlib.new(algorithm, file.read()).hexdigest() != written:
                         yield name
             elif algorithm != "asc" and name + ".sha1" not in names:
