@@ -172,7 +172,7 @@ def distribution(release, work):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
     check(refused.returncode == 1 and "NEREID_JAVA_HOME is /nowhere" in refused.stdout, "a wrong NEREID_JAVA_HOME is named")
 
-    plain = [p for p in glob.glob(os.path.join(release, "nereid-*.tar.gz")) if "linux" not in p]
+    plain = [p for p in glob.glob(os.path.join(release, "nereid-*.tar.gz")) if "linux" not in p and not p.endswith("-maven.tar.gz")]
     check(len(plain) == 1, f"one archive for all platforms: {plain}")
     third = unpack(plain[0], os.path.join(work, "plain"))
     server = Server(third, os.path.join(third, "examples/models"), {**env, "JAVA_HOME": jre, "NEREID_CDS": "off"})
