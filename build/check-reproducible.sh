@@ -10,7 +10,7 @@ once() {
     # Different folders and different time zones: neither may leave a trace in the result.
     git clone -q "$root" "$work/$1"
     (cd "$work/$1" && TZ=$2 ./mvnw -B -ntp -q -DskipTests -Dchecks.skip=true package)
-    (cd "$work/$1" && find . -path '*/target/*' \( -path '*/target/nereid-*.jar' -o -path '*/target/nereid-*.tar.gz' -o -name 'sbom.cdx.json' \) \
+    (cd "$work/$1" && find . -path '*/target/*' \( -path '*/target/nereid-*.jar' -o -path '*/target/nereid-*.tar.gz' -o -name 'sbom.cdx.json' -o -name 'published-pom.xml' \) \
         -not -path '*/dist/*' -type f -exec sha512sum {} + | sort -k 2) >"$work/$1.sums"
 }
 

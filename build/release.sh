@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes the files of a release below target/release: distributions, an OCI image, checksums, bill of materials, signatures.
+# Makes the files of a release below target/release: distributions, an OCI image, a Maven repository, checksums, bill of materials, signatures.
 #
 #   build/release.sh VERSION [--built] [--parts PART,…]
 #
 # VERSION          the version of the poms (then this tree is built), or another one (then the last commit is, with that version)
 # --built          takes what "./mvnw verify" or "package" has left in this tree instead of building it
-# --parts          distribution, image; all of them when absent
+# --parts          distribution, image, maven; all of them when absent
 #
 # NEREID_RELEASE_JDK   the JDK whose runtime goes into the distribution; the newest of /usr/lib/jvm and /opt when absent
 # NEREID_SIGNING_KEY   a key that gpg knows; without it nothing is signed
@@ -65,6 +65,7 @@ if [ "$version" != "$current" ]; then
     git -C "$root" archive HEAD | tar -x -C "$tree"
     find "$tree" -name pom.xml -exec sed -i "s|<version>$current</version>|<version>$version</version>|" {} +
     sed -i -E "s/^(version|appVersion): .*/\1: $version/" "$tree/deploy/helm/nereid/Chart.yaml"
+    sed -i "s|$current|$version|" "$tree/examples/embedding/maven/pom.xml" "$tree/examples/embedding/gradle/build.gradle.kts"
     echo "release: builds the commit $revision as $version in $tree"
 fi
 if [ -z "$built" ]; then

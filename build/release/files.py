@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives whose bytes depend on their contents alone: sorted names, one time, no owners."""
 
+import datetime
 import gzip
 import hashlib
 import io
@@ -90,6 +91,21 @@ def jar_without(source, target, excluded):
             entry.external_attr = info.external_attr
             copy.writestr(entry, jar.read(info), compresslevel=9)
         return {name: jar.read(info) for name, info in left_out.items() if not info.is_dir()}
+
+
+def zip_of(path, contents, time):
+    """Writes a jar of the files in contents, by name, after a manifest; every entry has the same time."""
+    moment = datetime.datetime.fromtimestamp(time, datetime.timezone.utc).timetuple()[:6]
+    with zipfile.ZipFile(path, "w") as jar:
+        manifest = zipfile.ZipInfo("META-INF/MANIFEST.MF", moment)
+        manifest.compress_type = zipfile.ZIP_DEFLATED
+        jar.writestr(manifest, "Manifest-Version: 1.0\r\n\r\n", compresslevel=9)
+        for name in sorted(contents):
+            entry = zipfile.ZipInfo(name, moment)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with open(contents[name], "rb") as file:
+                jar.writestr(entry, file.read(), compresslevel=9)
 
 
 def sha256(path):

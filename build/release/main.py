@@ -15,9 +15,10 @@ import time as clock
 import distribution
 import files
 import image
+import maven
 import platforms
 
-PARTS = ("distribution", "image")
+PARTS = ("distribution", "image", "maven")
 
 
 def main():
@@ -40,14 +41,6 @@ def main():
     time = int(datetime.datetime.fromisoformat(created.replace("Z", "+00:00")).timestamp())
     jdk = distribution.Jdk(given.jdk)
     name = "nereid-" + version
-    target = os.path.join(given.tree, "apps/nereid/target")
-    built = os.path.join(target, "dist", name)
-    if not os.path.isdir(built):
-        sys.exit(f"release: {built} is absent; build it first (./mvnw -DskipTests package)")
-    for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
-        if not os.path.exists(os.path.join(target, generated)):
-            sys.exit(f"release: {target}/{generated} is absent: this was a quick build, or one without a network")
-
     os.makedirs(given.out, exist_ok=True)
     made = []
 
@@ -57,57 +50,84 @@ def main():
         print(f"release: {size:7.1f} MB {clock.monotonic() - begun:6.1f} s  {file}{more}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="nereid-release-") as work:
-        begun = clock.monotonic()
-        plain = os.path.join(work, "plain", name)
-        shutil.copytree(built, plain, symlinks=True)
-        for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
-            shutil.copy(os.path.join(target, generated), plain)
-        files.normalize(plain, time)
-        if "distribution" in parts:
-            files.tar_gz(os.path.join(given.out, name + ".tar.gz"), plain, time, name)
-            report(name + ".tar.gz", begun)
-
-        platform = platforms.PLATFORMS["linux-x64"]
-        if os.uname().machine != platform.machine:
-            sys.exit(f"release: this machine is a {os.uname().machine}; the runtime is linked on a {platform.machine}")
-        begun = clock.monotonic()
-        stage = os.path.join(work, platform.name, name)
-        distribution.build(plain, stage, platform, jdk, time)
-        if "distribution" in parts:
-            file = f"{name}-{platform.name}.tar.gz"
-            files.tar_gz(os.path.join(given.out, file), stage, time, name)
-            report(file, begun, f" (runtime: Java {jdk.version})")
+        if "distribution" in parts or "image" in parts:
+            program(given, parts, name, version, created, time, jdk, work, report)
+        if "maven" in parts:
             begun = clock.monotonic()
-            bare = os.path.join(work, platform.name + "-no-runtime", name)
-            shutil.copytree(stage, bare, symlinks=True, ignore=shutil.ignore_patterns("runtime", "classes.jsa"))
-            files.normalize(bare, time)
-            file = f"{name}-{platform.name}-no-runtime.tar.gz"
-            files.tar_gz(os.path.join(given.out, file), bare, time, name)
-            report(file, begun)
-            for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
-                shutil.copy(os.path.join(target, generated), given.out)
-                made.append(generated)
-        if "image" in parts:
-            begun = clock.monotonic()
-            file = f"{name}-image-{platform.oci}.tar"
-            launcher = os.path.join(given.tree, "deploy/image/launcher.c")
-            size = image.build(
-                os.path.join(given.out, file), stage, launcher, version, platform, jdk, time, created, given.revision, work
-            )
-            report(file, begun, f" ({size / 1e6:.0f} MB unpacked)")
+            repository = os.path.join(given.out, "maven")
+            os.makedirs(repository)
+            count = maven.build(given.tree, repository, version, created, time, jdk, work, sign)
+            # As it is uploaded: a server makes the metadata itself.
+            bundle = os.path.join(work, "bundle")
+            shutil.copytree(repository, bundle, ignore=shutil.ignore_patterns("maven-metadata.xml*"))
+            files.normalize(bundle, time)
+            file = name + "-maven.tar.gz"
+            files.tar_gz(os.path.join(given.out, file), bundle, time, "")
+            report(file, begun, f" ({count} modules, also below maven)")
 
     sums = os.path.join(given.out, "SHA256SUMS")
     with open(sums, "w", encoding="ascii") as out:
         for file in sorted(made):
             out.write(f"{files.sha256(os.path.join(given.out, file))}  {file}\n")
     sign(given.out, [*made, "SHA256SUMS"])
+    if not os.environ.get("NEREID_SIGNING_KEY"):
+        print("release: not signed; NEREID_SIGNING_KEY names the key for gpg")
+
+
+def program(given, parts, name, version, created, time, jdk, work, report):
+    """Makes the distributions and the image, from the folder that the build of apps/nereid leaves."""
+    target = os.path.join(given.tree, "apps/nereid/target")
+    built = os.path.join(target, "dist", name)
+    if not os.path.isdir(built):
+        sys.exit(f"release: {built} is absent; build it first (./mvnw -DskipTests package)")
+    for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
+        if not os.path.exists(os.path.join(target, generated)):
+            sys.exit(f"release: {target}/{generated} is absent: this was a quick build, or one without a network")
+
+    begun = clock.monotonic()
+    plain = os.path.join(work, "plain", name)
+    shutil.copytree(built, plain, symlinks=True)
+    for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
+        shutil.copy(os.path.join(target, generated), plain)
+    files.normalize(plain, time)
+    if "distribution" in parts:
+        files.tar_gz(os.path.join(given.out, name + ".tar.gz"), plain, time, name)
+        report(name + ".tar.gz", begun)
+
+    platform = platforms.PLATFORMS["linux-x64"]
+    if os.uname().machine != platform.machine:
+        sys.exit(f"release: this machine is a {os.uname().machine}; the runtime is linked on a {platform.machine}")
+    begun = clock.monotonic()
+    stage = os.path.join(work, platform.name, name)
+    distribution.build(plain, stage, platform, jdk, time)
+    if "distribution" in parts:
+        file = f"{name}-{platform.name}.tar.gz"
+        files.tar_gz(os.path.join(given.out, file), stage, time, name)
+        report(file, begun, f" (runtime: Java {jdk.version})")
+        begun = clock.monotonic()
+        bare = os.path.join(work, platform.name + "-no-runtime", name)
+        shutil.copytree(stage, bare, symlinks=True, ignore=shutil.ignore_patterns("runtime", "classes.jsa"))
+        files.normalize(bare, time)
+        file = f"{name}-{platform.name}-no-runtime.tar.gz"
+        files.tar_gz(os.path.join(given.out, file), bare, time, name)
+        report(file, begun)
+        for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
+            shutil.copy(os.path.join(target, generated), given.out)
+            report(generated, begun)
+    if "image" in parts:
+        begun = clock.monotonic()
+        file = f"{name}-image-{platform.oci}.tar"
+        launcher = os.path.join(given.tree, "deploy/image/launcher.c")
+        size = image.build(
+            os.path.join(given.out, file), stage, launcher, version, platform, jdk, time, created, given.revision, work
+        )
+        report(file, begun, f" ({size / 1e6:.0f} MB unpacked)")
 
 
 def sign(folder, names):
     """Signs the files when NEREID_SIGNING_KEY names a key that gpg knows."""
     key = os.environ.get("NEREID_SIGNING_KEY")
     if not key:
-        print("release: not signed; NEREID_SIGNING_KEY names the key for gpg")
         return
     for name in names:
         path = os.path.join(folder, name)

@@ -3,9 +3,9 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release
+    python3 testing/artefacts/check.py target/release [distribution] [image] [maven]
 
-Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
+Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
 
 import glob
@@ -24,7 +24,10 @@ import time
 import urllib.error
 import urllib.request
 
+import consumers
 import container
+
+PARTS = ("distribution", "image", "maven")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -169,7 +172,7 @@ def distribution(release, work):
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
     check(refused.returncode == 1 and "NEREID_JAVA_HOME is /nowhere" in refused.stdout, "a wrong NEREID_JAVA_HOME is named")
 
-    plain = [p for p in glob.glob(os.path.join(release, "nereid-*.tar.gz")) if "linux" not in p]
+    plain = [p for p in glob.glob(os.path.join(release, "nereid-*.tar.gz")) if "linux" not in p and not p.endswith("-maven.tar.gz")]
     check(len(plain) == 1, f"one archive for all platforms: {plain}")
     third = unpack(plain[0], os.path.join(work, "plain"))
     server = Server(third, os.path.join(third, "examples/models"), {**env, "JAVA_HOME": jre, "NEREID_CDS": "off"})
@@ -292,17 +295,18 @@ def drains(port, running):
     return b" 200 OK" in answer and b"OUTPUT1" in answer, running.process.wait(timeout=60)
 
 
-def sums(release):
+def sums(release, parts):
     with open(os.path.join(release, "SHA256SUMS"), encoding="ascii") as file:
         lines = [line.split() for line in file]
     for digest, name in lines:
         with open(os.path.join(release, name), "rb") as contents:
             check(hashlib.file_digest(contents, "sha256").hexdigest() == digest if hasattr(hashlib, "file_digest")
                   else hashlib.sha256(contents.read()).hexdigest() == digest, f"the checksum of {name}")  # fmt: skip
-    there = {n for n in os.listdir(release) if not n.endswith(".asc")} - {"SHA256SUMS"}
+    there = {n for n in os.listdir(release) if not n.endswith(".asc")} - {"SHA256SUMS", "maven"}
     check({name for _, name in lines} == there, "every file has a checksum")
-    with open(os.path.join(release, "sbom.cdx.json"), encoding="utf-8") as file:
-        check(len(json.load(file)["components"]) > 50, "the bill of materials lists the libraries")
+    if "distribution" in parts:
+        with open(os.path.join(release, "sbom.cdx.json"), encoding="utf-8") as file:
+            check(len(json.load(file)["components"]) > 50, "the bill of materials lists the libraries")
     for name in there:
         if name.endswith(".gz"):
             with gzip.open(os.path.join(release, name)) as file:
@@ -310,13 +314,24 @@ def sums(release):
 
 
 def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     release = sys.argv[1]
+    parts = set(sys.argv[2:]) or set(PARTS)
+    if parts - set(PARTS):
+        sys.exit(f"check: there is no part {', '.join(sorted(parts - set(PARTS)))}; the parts are {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory(prefix="nereid-artefacts-") as work:
         # The user of a container has to read what is mounted.
         os.chmod(work, 0o755)
-        sums(release)
-        home, outside = distribution(release, work)
-        image(release, work, home, outside)
+        sums(release, parts)
+        if "distribution" in parts or "image" in parts:
+            home, outside = distribution(release, work)
+            if "image" in parts:
+                image(release, work, home, outside)
+        if "maven" in parts:
+            begun = time.monotonic()
+            consumers.repository(release, work, check, skip)
+            print(f"        the Maven repository took {time.monotonic() - begun:.0f} s", flush=True)
     if problems:
         sys.exit(f"{len(problems)} of the checks failed")
 

@@ -35,8 +35,8 @@ class DocumentCommandsTest {
     /** Blocks of commands: {@code console} shows a prompt and the output. */
     private static final Set<String> COMMANDS = Set.of("sh", "console");
 
-    private static final Set<String> OTHERS =
-            Set.of("text", "yaml", "json", "java", "python", "xml", "proto", "c", "properties", "mermaid", "toml");
+    private static final Set<String> OTHERS = Set.of(
+            "text", "yaml", "json", "java", "python", "xml", "proto", "c", "kotlin", "properties", "mermaid", "toml");
 
     private static final Pattern COMMAND =
             Pattern.compile("^ *(\\$ |\\./nereid |\\./mvnw |curl |kubectl |helm |docker |mkdir |pip ).*");
