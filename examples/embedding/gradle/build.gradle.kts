@@ -22,10 +22,11 @@ repositories {
 
 dependencies {
     implementation(platform("io.nereid:nereid-bom:$nereidVersion"))
-    implementation("io.nereid:nereid-engine")
+    implementation("io.nereid:nereid-embedded")
     implementation("io.nereid:nereid-backend-onnx")
     // The logging backend is the program's choice.
     runtimeOnly("org.slf4j:slf4j-simple:2.0.18")
+    testImplementation("io.nereid:nereid-junit")
     testImplementation("org.junit.jupiter:junit-jupiter:5.13.4")
     testRuntimeOnly("org.junit.platform:junit-platform-launcher:1.13.4")
 }
