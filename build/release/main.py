@@ -17,8 +17,9 @@ import files
 import image
 import maven
 import platforms
+import wheel
 
-PARTS = ("distribution", "image", "maven")
+PARTS = ("distribution", "image", "wheel", "maven")
 
 
 def main():
@@ -50,7 +51,7 @@ def main():
         print(f"release: {size:7.1f} MB {clock.monotonic() - begun:6.1f} s  {file}{more}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="nereid-release-") as work:
-        if "distribution" in parts or "image" in parts:
+        if {"distribution", "image", "wheel"} & set(parts):
             program(given, parts, name, version, created, time, jdk, work, report)
         if "maven" in parts:
             begun = clock.monotonic()
@@ -75,7 +76,7 @@ def main():
 
 
 def program(given, parts, name, version, created, time, jdk, work, report):
-    """Makes the distributions and the image, from the folder that the build of apps/nereid leaves."""
+    """Makes the distributions, the wheel and the image, from the folder that the build of apps/nereid leaves."""
     target = os.path.join(given.tree, "apps/nereid/target")
     built = os.path.join(target, "dist", name)
     if not os.path.isdir(built):
@@ -114,6 +115,9 @@ def program(given, parts, name, version, created, time, jdk, work, report):
         for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
             shutil.copy(os.path.join(target, generated), given.out)
             report(generated, begun)
+    if "wheel" in parts:
+        begun = clock.monotonic()
+        report(wheel.build(given.out, given.tree, stage, version, platform, time), begun)
     if "image" in parts:
         begun = clock.monotonic()
         file = f"{name}-image-{platform.oci}.tar"

@@ -14,6 +14,8 @@ import files
 
 # The oldest C library that the natives and the runtime run on, and its name among the tags of wheels.
 GLIBC = (2, 28)
+# One backend needs a newer one: without it, its models are rejected with that reason, and the rest works.
+NEWER = {"libtokenizers.so": (2, 34)}
 PYTHON = ">=3.8"
 # What the program does not need in a package.
 LEFT_OUT = ("examples/", "share/", "bin/nereid.cmd")
@@ -119,5 +121,5 @@ def _check_glibc(stage):
                 continue
             contents = opened.read()
         needed = max((tuple(map(int, m.group(1).split(b"."))) for m in re.finditer(rb"\0GLIBC_(\d+\.\d+)", contents)), default=(0,))
-        if needed > GLIBC:
+        if needed > NEWER.get(os.path.basename(file), GLIBC):
             sys.exit(f"release: {file} needs glibc {'.'.join(map(str, needed))}, and the wheel's tag says {'.'.join(map(str, GLIBC))}")

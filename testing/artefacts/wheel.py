@@ -25,7 +25,7 @@ with nereid.serve(model, onnx) as server:
     one = client.infer("model", {first["name"]: [[0.5] * columns, [1.5] * columns]})
     assert all(len(value) == 2 for value in one.values()), one
     iris = client.infer("iris", {"input": [[5.1, 3.5, 1.4, 0.2]]}, outputs=["label"])
-    assert list(iris) == ["label"] and int(iris["label"][0] if not hasattr(iris["label"], "item") else iris["label"].item()) == 0, iris
+    assert list(iris) == ["label"] and str(iris["label"]).strip("[]") == "0", iris
     try:
         import numpy
     except ImportError:
