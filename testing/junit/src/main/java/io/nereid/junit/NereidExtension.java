@@ -10,6 +10,8 @@ import io.nereid.spi.management.ModelStatus;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
@@ -23,6 +25,7 @@ import org.junit.jupiter.api.extension.ParameterResolver;
 /** What {@link NereidTest} does: one {@link Nereid} for the class and the classes nested in it. Thread-safe. */
 final class NereidExtension implements BeforeAllCallback, AfterAllCallback, ParameterResolver {
     private static final Namespace NAMESPACE = Namespace.create(NereidExtension.class);
+    private static final Pattern PROPERTY = Pattern.compile("\\$\\{([^}]+)}");
     private static final Set<Class<?>> TYPES = Set.of(Nereid.class, Model.class, EmbeddedServer.class);
 
     /** The models of a class. */
@@ -46,7 +49,7 @@ final class NereidExtension implements BeforeAllCallback, AfterAllCallback, Para
         }
         Nereid.Builder builder = Nereid.builder();
         for (String repository : settings.repositories()) {
-            builder.repository(Path.of(repository));
+            builder.repository(path(repository));
         }
         for (String model : settings.models()) {
             int equals = model.indexOf('=');
@@ -54,7 +57,7 @@ final class NereidExtension implements BeforeAllCallback, AfterAllCallback, Para
                 throw new ExtensionConfigurationException("models of @NereidTest has '" + model
                         + "' (expected: NAME=PATH, such as \"iris=src/test/models/iris.onnx\")");
             }
-            builder.model(model.substring(0, equals), Path.of(model.substring(equals + 1)));
+            builder.model(model.substring(0, equals), path(model.substring(equals + 1)));
         }
         Nereid nereid = builder.build();
         try {
@@ -66,6 +69,21 @@ final class NereidExtension implements BeforeAllCallback, AfterAllCallback, Para
             nereid.close();
             throw e;
         }
+    }
+
+    /** A path with the values of the system properties that it names, such as {@code ${models}/iris}. */
+    private static Path path(String text) {
+        Matcher property = PROPERTY.matcher(text);
+        StringBuilder path = new StringBuilder();
+        while (property.find()) {
+            String value = System.getProperty(property.group(1));
+            if (value == null) {
+                throw new ExtensionConfigurationException("the path '" + text
+                        + "' of @NereidTest names the system property '" + property.group(1) + "', which is not set");
+            }
+            property.appendReplacement(path, Matcher.quoteReplacement(value));
+        }
+        return Path.of(property.appendTail(path).toString());
     }
 
     @Override

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * parameters of the types {@link io.nereid.embedded.Nereid}, {@link io.nereid.embedded.Model} (with {@link ModelName} where
  * there are several) and, with {@link #server}, {@link io.nereid.embedded.server.EmbeddedServer}. Needs no container engine
  * and no network. Paths are relative to the working directory of the tests, which in Maven and Gradle is the module's
- * folder.
+ * folder; <code>${name}</code> in a path stands for a system property.
  *
  * <pre>{@code
  * @NereidTest(models = "iris=src/test/models/iris.onnx", server = true)

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
 @NereidTest(
-        models = {"flowers=../../examples/models/iris/1/model.onnx", "sums=../../examples/models/simple/1/model.onnx"},
+        models = {
+            "flowers=../../examples/models/iris/1/model.onnx",
+            "sums=${user.dir}/../../examples/models/simple/1/model.onnx"
+        },
         server = true)
 class NereidExtensionTest {
     private static Nereid first;

@@ -15,7 +15,7 @@ import java.net.http.HttpResponse;
 import org.junit.jupiter.api.Test;
 
 /** Models for tests: in the process, and at a port for an application's own client. */
-@NereidTest(models = "iris=../../models/iris", server = true)
+@NereidTest(models = "iris=${models}/iris", server = true)
 class IrisServerTest {
     @Test
     void theModelAnswers(Model iris) {
