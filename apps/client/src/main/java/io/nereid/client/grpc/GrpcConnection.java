@@ -166,10 +166,16 @@ public final class GrpcConnection implements ProtocolConnection {
         private final Function<byte[], T> read;
         private final CompletableFuture<T> result;
         private byte @Nullable [] message;
+        private boolean began;
 
         UnaryListener(Function<byte[], T> read, CompletableFuture<T> result) {
             this.read = read;
             this.result = result;
+        }
+
+        @Override
+        public void onHeaders(Metadata headers) {
+            began = true;
         }
 
         @Override
@@ -181,7 +187,7 @@ public final class GrpcConnection implements ProtocolConnection {
         public void onClose(Status status, Metadata trailers) {
             byte[] bytes = message;
             if (!status.isOk()) {
-                result.completeExceptionally(GrpcStatuses.failure(status, trailers));
+                result.completeExceptionally(GrpcStatuses.failure(status, trailers, began));
             } else if (bytes == null) {
                 result.completeExceptionally(
                         InferenceException.of(Code.INTERNAL, "the response of the server has no message"));

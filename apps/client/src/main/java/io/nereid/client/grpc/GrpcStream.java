@@ -24,6 +24,9 @@ final class GrpcStream extends ClientCall.Listener<byte[]> implements Flow.Subsc
     private final Flow.Subscriber<? super InferResult> subscriber;
     private final AtomicBoolean ended = new AtomicBoolean();
 
+    /** Used by the calls of the listener alone, which come one after the other. */
+    private boolean began;
+
     @GuardedBy("this") private @Nullable ClientCall<ProtobufWriter, byte[]> call;
 
     GrpcStream(
@@ -77,6 +80,11 @@ final class GrpcStream extends ClientCall.Listener<byte[]> implements Flow.Subsc
     }
 
     @Override
+    public void onHeaders(Metadata received) {
+        began = true;
+    }
+
+    @Override
     public void onMessage(byte[] message) {
         if (ended.get()) {
             return;
@@ -95,7 +103,7 @@ final class GrpcStream extends ClientCall.Listener<byte[]> implements Flow.Subsc
     @Override
     public void onClose(Status status, Metadata trailers) {
         if (!status.isOk()) {
-            fail(GrpcStatuses.failure(status, trailers));
+            fail(GrpcStatuses.failure(status, trailers, began));
         } else if (ended.compareAndSet(false, true)) {
             subscriber.onComplete();
         }
