@@ -120,6 +120,7 @@ class ArchitectureTest {
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
+        apps/client | io.nereid.client | . infer options | base protobuf-lite
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \
