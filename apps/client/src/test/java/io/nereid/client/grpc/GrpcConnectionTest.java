@@ -96,7 +96,7 @@ class GrpcConnectionTest {
                 .build();
         return ServerMethodDefinition.create(method, (call, headers) -> {
             call.request(1);
-            return new ServerCall.Listener<>() {
+            return new ServerCall.Listener<byte[]>() {
                 @Override
                 public void onMessage(byte[] message) {
                     received.add(message);
@@ -262,9 +262,10 @@ class GrpcConnectionTest {
         response.end(config);
         reply(response);
         assertThat(client.modelConfig("m", "1"))
-                .isEqualTo("{\"name\":\"m\",\"max_batch_size\":8,\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_FP32\","
-                        + "\"dims\":[-1,3]}],\"parameters\":{\"key\":{\"string_value\":\"text\"}},"
-                        + "\"model_transaction_policy\":{}}");
+                .isEqualTo(
+                        "{\"name\":\"m\",\"max_batch_size\":8,\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_FP32\","
+                                + "\"dims\":[-1,3]}],\"parameters\":{\"key\":{\"string_value\":\"text\"}},"
+                                + "\"model_transaction_policy\":{}}");
     }
 
     @Test
@@ -274,7 +275,12 @@ class GrpcConnectionTest {
                 .version("2")
                 .id("i")
                 .parameter("flag", true)
-                .input("x", Tensor.raw(DataType.UINT8, Tensor.of(new boolean[] {true, false}).bytes(), 2))
+                .input(
+                        "x",
+                        Tensor.raw(
+                                DataType.UINT8,
+                                Tensor.of(new boolean[] {true, false}).bytes(),
+                                2))
                 .build());
         assertThat(received.get(0))
                 .containsExactly(
