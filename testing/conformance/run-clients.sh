@@ -137,6 +137,14 @@ suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
 suite "who may do what: tritonclient" triton tritonclient.grpc test_access_triton.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
 suite "kserve SDK" kserve kserve test_kserve.py
+# The client for Java with KServe's server, of another implementation than Nereid.
+if "$python" -c "import kserve" 2>/dev/null; then
+    printf '\n=== client for Java with the kserve SDK\n'
+    (cd "$root" && NEREID_CLIENTS_PYTHON=$python ./mvnw -B -ntp -q -Pquick -pl testing/conformance -am -Dtest=ClientOfKServeTest \
+        -Dsurefire.failIfNoSpecifiedTests=false test) || failed+=("client for Java with the kserve SDK")
+else
+    skip "client for Java with the kserve SDK" "the kserve SDK is not installed"
+fi
 if ! install control-more; then
     loud "without pyarrow, scikit-learn and shap: what the control plane's suites do with them is skipped, see below" \
         "($(grep -m1 ERROR "$cache/pip-control-more.log"))"

@@ -6,6 +6,7 @@ import argparse
 import kserve
 import numpy as np
 from kserve import model_server
+from kserve.utils.utils import generate_uuid
 
 parser = argparse.ArgumentParser(parents=[model_server.parser])
 parser.add_argument("--role", default="predictor")
@@ -28,7 +29,8 @@ class Adder(kserve.Model):
             return {"predictions": sums.tolist()}
         output = kserve.InferOutput("output-0", list(sums.shape), "FP64")
         output.set_data_from_numpy(sums, binary_data=False)
-        return kserve.InferResponse(payload.id, self.name, [output])
+        # As KServe's own servers do: the response must have an id.
+        return kserve.InferResponse(payload.id or generate_uuid(), self.name, [output])
 
 
 class Scaler(kserve.Model):

@@ -123,6 +123,7 @@ class ArchitectureTest {
         apps/embedded-server | io.nereid.embedded.server | . | base observe spi transport-api transport protocols/v2 protocols/v1 apps/embedded
         testing/junit | io.nereid.junit | . | base spi apps/embedded apps/embedded-server
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
+        apps/client | io.nereid.client | . infer options | base protobuf-lite
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \

@@ -21,7 +21,7 @@ import java.util.regex.Pattern;
 
 /** The program in a child process, on a free port. Confined to the test's thread, except for the output lines. */
 final class ServerProcess implements AutoCloseable {
-    private static final Pattern ADDRESS = Pattern.compile("listening on http://127\\.0\\.0\\.1:(\\d+)");
+    private static final Pattern ADDRESS = Pattern.compile("listening on https?://127\\.0\\.0\\.1:(\\d+)");
 
     private final Process process;
     private final Thread reader;
