@@ -5,8 +5,8 @@ package io.nereid.client;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import io.nereid.client.protocol.CallContext;
@@ -89,7 +89,7 @@ public final class AsyncNereidClient {
     }
 
     /** See {@link NereidClient#modelMetadata}. */
-    public CompletableFuture<ModelMetadata> modelMetadata(String model, String version) {
+    public CompletableFuture<ModelMetadataResponse> modelMetadata(String model, String version) {
         return call("modelMetadata", model, true, c -> connection.modelMetadata(model, version, c));
     }
 
@@ -99,7 +99,7 @@ public final class AsyncNereidClient {
     }
 
     /** See {@link NereidClient#statistics}. */
-    public CompletableFuture<List<ModelStatistics>> statistics(String model, String version) {
+    public CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version) {
         return call("statistics", model, true, c -> connection.statistics(model, version, c));
     }
 

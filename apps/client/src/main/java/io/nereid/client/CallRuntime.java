@@ -8,7 +8,7 @@ import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Attempt;
 import io.nereid.client.options.RequestInterceptor;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.HashSet;
@@ -27,7 +27,7 @@ final class CallRuntime {
     private final Clock clock;
     private final ScheduledExecutorService timer;
     private final Executor executor;
-    private final RetryPolicy retries;
+    private final RequestRetryPolicy retries;
     private final List<RequestInterceptor> interceptors;
 
     @GuardedBy("this") private final Set<RetryingCall<?>> calls = new HashSet<>();
@@ -39,7 +39,7 @@ final class CallRuntime {
             Clock clock,
             ScheduledExecutorService timer,
             Executor executor,
-            RetryPolicy retries,
+            RequestRetryPolicy retries,
             List<RequestInterceptor> interceptors) {
         this.server = server;
         this.clock = clock;
@@ -61,7 +61,7 @@ final class CallRuntime {
         return timer;
     }
 
-    RetryPolicy retries() {
+    RequestRetryPolicy retries() {
         return retries;
     }
 

@@ -7,9 +7,9 @@ import io.nereid.base.Threads;
 import io.nereid.client.grpc.GrpcConnection;
 import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestInterceptor;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
-import io.nereid.client.options.TlsOptions;
+import io.nereid.client.options.ClientTlsOptions;
 import io.nereid.client.protocol.ProtocolConnection;
 import io.nereid.client.rest.HttpCalls;
 import io.nereid.client.rest.V1Connection;
@@ -42,8 +42,8 @@ public final class ClientBuilder {
     Duration timeout = Duration.ofSeconds(30);
     private @Nullable Protocol protocol;
     private Duration connectTimeout = Duration.ofSeconds(10);
-    private RetryPolicy retries = RetryPolicy.standard();
-    private @Nullable TlsOptions tls;
+    private RequestRetryPolicy retries = RequestRetryPolicy.standard();
+    private @Nullable ClientTlsOptions tls;
     private @Nullable Executor executor;
     private @Nullable Supplier<String> apiKey;
     private int connections;
@@ -124,14 +124,14 @@ public final class ClientBuilder {
         return value;
     }
 
-    /** When calls are repeated; {@link RetryPolicy#standard()} by default. */
-    public ClientBuilder retries(RetryPolicy policy) {
+    /** When calls are repeated; {@link RequestRetryPolicy#standard()} by default. */
+    public ClientBuilder retries(RequestRetryPolicy policy) {
         this.retries = policy;
         return this;
     }
 
     /** TLS for {@code https://} and {@code grpcs://}; by default the authorities of the JVM are trusted. */
-    public ClientBuilder tls(TlsOptions options) {
+    public ClientBuilder tls(ClientTlsOptions options) {
         if (!secure) {
             throw new IllegalArgumentException("TLS with " + url.getScheme() + "://… (expected: https:// or grpcs://)");
         }
@@ -179,7 +179,7 @@ public final class ClientBuilder {
      */
     public NereidClient build() {
         URI server = address();
-        SSLContext context = secure ? (tls == null ? TlsOptions.standard() : tls).sslContext() : null;
+        SSLContext context = secure ? (tls == null ? ClientTlsOptions.standard() : tls).sslContext() : null;
         ScheduledThreadPoolExecutor timer = Threads.timer("nereid-client-timer");
         ThreadPoolExecutor own = executor == null ? threads() : null;
         Executor runs = own != null ? own : executor == null ? Runnable::run : executor;

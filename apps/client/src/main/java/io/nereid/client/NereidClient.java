@@ -7,8 +7,8 @@ import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import io.nereid.client.options.Attempt;
@@ -210,7 +210,7 @@ public final class NereidClient implements AutoCloseable {
      *
      * @param version may be empty
      */
-    public ModelMetadata modelMetadata(String model, String version) {
+    public ModelMetadataResponse modelMetadata(String model, String version) {
         return await(async.modelMetadata(model, version));
     }
 
@@ -229,7 +229,7 @@ public final class NereidClient implements AutoCloseable {
      * @param model may be empty, for all models
      * @param version may be empty, for all versions
      */
-    public List<ModelStatistics> statistics(String model, String version) {
+    public List<ModelStatisticsResponse> statistics(String model, String version) {
         return await(async.statistics(model, version));
     }
 

@@ -6,7 +6,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Attempt;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.protocol.CallContext;
 import io.nereid.client.protocol.Futures;
 import java.time.Duration;
@@ -155,7 +155,7 @@ final class RetryingCall<T> {
 
     /** The delay before the next attempt; negative when there must not be one. */
     private long delayNanos(int number, InferenceException failure) {
-        RetryPolicy policy = runtime.retries();
+        RequestRetryPolicy policy = runtime.retries();
         if (!repeatable || !failure.isTransient() || number >= policy.maxAttempts()) {
             return -1;
         }

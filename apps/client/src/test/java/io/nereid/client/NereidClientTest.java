@@ -6,18 +6,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.options.Attempt;
 import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestInterceptor;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
-import io.nereid.client.options.TlsOptions;
+import io.nereid.client.options.ClientTlsOptions;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
@@ -39,8 +39,8 @@ class NereidClientTest {
             "{\"model_name\":\"m\",\"outputs\":[{\"name\":\"y\",\"datatype\":\"FP32\",\"shape\":[1],\"data\":[2.5]}]}";
     private static final InferRequest REQUEST =
             InferRequest.builder("m").input("x", new float[] {1}).build();
-    private static final RetryPolicy QUICK =
-            RetryPolicy.ofAttempts(3).withDelays(Duration.ofMillis(1), Duration.ofMillis(2));
+    private static final RequestRetryPolicy QUICK =
+            RequestRetryPolicy.ofAttempts(3).withDelays(Duration.ofMillis(1), Duration.ofMillis(2));
 
     private ScriptedServer server;
 
@@ -330,7 +330,7 @@ class NereidClientTest {
             assertThat(result.output("text").asByteArrays()).isDeepEqualTo(new byte[][] {
                 {(byte) 0xc3, (byte) 0xbc}, {-1}
             });
-            assertThat(result.output("half").dataType()).isEqualTo(DataType.FP16);
+            assertThat(result.output("half").dataType()).isEqualTo(TensorDataType.FP16);
             assertThat(result.parameters())
                     .containsEntry("a", 1L)
                     .containsEntry("b", true)
@@ -380,7 +380,7 @@ class NereidClientTest {
             InferResult two = client.infer(InferRequest.builder("m")
                     .version("labels/stable")
                     .input("x", new long[] {1, 2})
-                    .input("t", Tensor.ofBytes(new byte[][] {{-1}, {'k'}}))
+                    .input("t", InferTensor.ofBytes(new byte[][] {{-1}, {'k'}}))
                     .parameter("signature_name", "other")
                     .output("a")
                     .build());
@@ -480,7 +480,7 @@ class NereidClientTest {
                 .reply(200, "{\"ready\":false}")
                 .reply(200, "{\"live\":true}")
                 .reply(401, "");
-        try (NereidClient client = builder().retries(RetryPolicy.none()).build()) {
+        try (NereidClient client = builder().retries(RequestRetryPolicy.none()).build()) {
             assertThat(client.isReady()).isFalse();
             assertThat(client.isReady()).isFalse();
             assertThat(client.isLive()).isTrue();
@@ -497,7 +497,7 @@ class NereidClientTest {
                 .hasMessageContaining("has a path");
         assertThatThrownBy(() -> NereidClient.builder("grpc://x:1").protocol(Protocol.V1))
                 .hasMessageContaining("V1 with grpc://");
-        assertThatThrownBy(() -> NereidClient.builder("http://x").tls(TlsOptions.standard()))
+        assertThatThrownBy(() -> NereidClient.builder("http://x").tls(ClientTlsOptions.standard()))
                 .hasMessageContaining("expected: https://");
         assertThatThrownBy(() -> NereidClient.builder("http://x").timeout(Duration.ZERO))
                 .hasMessageContaining("timeout PT0S");
@@ -506,7 +506,7 @@ class NereidClientTest {
                         .build())
                 .hasMessageContaining("tensorEncoding JSON");
         assertThatThrownBy(() -> NereidClient.builder("https://x")
-                        .tls(TlsOptions.trusting(java.nio.file.Path.of("/no/such.pem")))
+                        .tls(ClientTlsOptions.trusting(java.nio.file.Path.of("/no/such.pem")))
                         .build())
                 .hasMessageContaining("/no/such.pem");
         try (NereidClient client = builder().header("host", "elsewhere").build()) {

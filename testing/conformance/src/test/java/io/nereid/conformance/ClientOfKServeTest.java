@@ -12,9 +12,9 @@ import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.options.Protocol;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -80,7 +80,7 @@ class ClientOfKServeTest {
         for (Way way : List.of(Way.JSON, Way.GRPC)) {
             try (NereidClient client = builder(way)
                     .timeout(Duration.ofSeconds(120))
-                    .retries(RetryPolicy.ofAttempts(1000).withDelays(Duration.ofMillis(100), Duration.ofMillis(500)))
+                    .retries(RequestRetryPolicy.ofAttempts(1000).withDelays(Duration.ofMillis(100), Duration.ofMillis(500)))
                     .build()) {
                 assertThat(client.isLive())
                         .as(() -> "the server is live: " + log())
@@ -140,7 +140,7 @@ class ClientOfKServeTest {
             InferResult result = client.infer(InferRequest.builder("adder")
                     .input("input", new float[][] {{1, 2, 3}, {4, 5, 6}})
                     .build());
-            Tensor sums = result.outputs().values().iterator().next();
+            InferTensor sums = result.outputs().values().iterator().next();
             assertThat(sums.asDoubles()).containsExactly(6, 15);
             assertThat(sums.shape()).containsExactly(2);
             assertThat(result.modelName()).isEqualTo("adder");
@@ -165,7 +165,7 @@ class ClientOfKServeTest {
         try (NereidClient client =
                 NereidClient.builder("http://127.0.0.1:" + http).build()) {
             InferResult result = client.infer(InferRequest.builder("adder")
-                    .input("input", Tensor.ofHalf(new float[] {0.5f, 0.25f}, 1, 2))
+                    .input("input", InferTensor.ofHalf(new float[] {0.5f, 0.25f}, 1, 2))
                     .build());
             assertThat(result.output("output-0").asDoubles()).containsExactly(0.75);
         }

@@ -8,19 +8,19 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.ResultIterator;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.options.Protocol;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
-import io.nereid.client.options.TlsOptions;
+import io.nereid.client.options.ClientTlsOptions;
 import io.nereid.transport.tls.CertificateAuthority;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -124,7 +124,7 @@ class ClientTest {
             assertThat(result.outputs().keySet()).containsExactlyInAnyOrder("label", "probabilities");
             assertThat(result.output("label").asLongs()).containsExactly(0, 1);
             assertThat(result.output("label").shape()).containsExactly(2, 1);
-            Tensor probabilities = result.output("probabilities");
+            InferTensor probabilities = result.output("probabilities");
             assertThat(probabilities.shape()).containsExactly(2, 3);
             assertThat(probabilities.asFloats()[0]).isCloseTo(0.99823606f, Offset.offset(1e-6f));
             assertThat(result.modelVersion()).isEqualTo(way == Way.V1 ? "" : "1");
@@ -141,18 +141,18 @@ class ClientTest {
     @ParameterizedTest
     @EnumSource(names = {"BINARY", "AUTO", "GRPC"})
     void everyTypeTravelsWithoutLoss(Way way) {
-        Map<String, Tensor> tensors = Map.of(
-                "echo", Tensor.of(new float[] {1.5f, Float.NaN, Float.NEGATIVE_INFINITY, 1e-40f}, 1, 4),
-                "echo_FP16", Tensor.ofHalf(new float[] {1.5f, 65504f, 6e-8f, Float.POSITIVE_INFINITY}, 2, 2),
-                "echo_BF16", Tensor.ofBrainFloat(new float[] {1.5f, 3e38f}, 1, 2),
+        Map<String, InferTensor> tensors = Map.of(
+                "echo", InferTensor.of(new float[] {1.5f, Float.NaN, Float.NEGATIVE_INFINITY, 1e-40f}, 1, 4),
+                "echo_FP16", InferTensor.ofHalf(new float[] {1.5f, 65504f, 6e-8f, Float.POSITIVE_INFINITY}, 2, 2),
+                "echo_BF16", InferTensor.ofBrainFloat(new float[] {1.5f, 3e38f}, 1, 2),
                 "echo_STRING",
-                        Tensor.ofBytes(
+                        InferTensor.ofBytes(
                                 new byte[][] {{(byte) 0xff, 0}, {}, "grün".getBytes(StandardCharsets.UTF_8)}, 1, 3),
-                "echo_BOOL", Tensor.of(new boolean[] {true, false}, 2, 1),
+                "echo_BOOL", InferTensor.of(new boolean[] {true, false}, 2, 1),
                 "echo_UINT64",
-                        Tensor.raw(
-                                DataType.UINT64, Tensor.of(new long[] {-1, 7}).bytes(), 1, 2),
-                "echo_INT8", Tensor.ofArray(new byte[][] {{-128, 127}}));
+                        InferTensor.raw(
+                                TensorDataType.UINT64, InferTensor.of(new long[] {-1, 7}).bytes(), 1, 2),
+                "echo_INT8", InferTensor.ofArray(new byte[][] {{-128, 127}}));
         try (NereidClient client = way.client()) {
             tensors.forEach((model, tensor) -> assertThat(client.infer(InferRequest.builder(model)
                                     .input("INPUT0", tensor)
@@ -173,8 +173,8 @@ class ClientTest {
                             .output(way == Way.V1 ? "predictions" : "OUTPUT0")
                             .asStrings())
                     .containsExactly("grün", "", "\"\n");
-            Tensor large =
-                    Tensor.raw(DataType.UINT64, Tensor.of(new long[] {-1, 7}).bytes(), 1, 2);
+            InferTensor large =
+                    InferTensor.raw(TensorDataType.UINT64, InferTensor.of(new long[] {-1, 7}).bytes(), 1, 2);
             assertThat(client.infer(InferRequest.builder("echo_UINT64")
                                     .input("INPUT0", large)
                                     .output("OUTPUT0")
@@ -183,7 +183,7 @@ class ClientTest {
                             .asLongs())
                     .containsExactly(-1, 7);
             assertThat(client.infer(InferRequest.builder("echo_BOOL")
-                                    .input("INPUT0", Tensor.of(new boolean[] {true, false}, 2, 1))
+                                    .input("INPUT0", InferTensor.of(new boolean[] {true, false}, 2, 1))
                                     .output("OUTPUT0")
                                     .build())
                             .output("OUTPUT0")
@@ -288,11 +288,11 @@ class ClientTest {
                 .input("IN", values, values.length)
                 .input(
                         "DELAY",
-                        Tensor.raw(
-                                DataType.UINT32,
-                                Tensor.of(new int[values.length]).bytes(),
+                        InferTensor.raw(
+                                TensorDataType.UINT32,
+                                InferTensor.of(new int[values.length]).bytes(),
                                 values.length))
-                .input("WAIT", Tensor.raw(DataType.UINT32, Tensor.of(new int[1]).bytes(), 1))
+                .input("WAIT", InferTensor.raw(TensorDataType.UINT32, InferTensor.of(new int[1]).bytes(), 1))
                 .build();
     }
 
@@ -306,13 +306,13 @@ class ClientTest {
             assertThat(client.isModelReady("iris", "1")).isTrue();
             assertThat(client.isModelReady("nosuch", "")).isFalse();
             assertThat(client.serverMetadata().extensions()).contains("binary_tensor_data");
-            ModelMetadata iris = client.modelMetadata("iris", "");
+            ModelMetadataResponse iris = client.modelMetadata("iris", "");
             assertThat(iris.versions()).containsExactly("1");
             assertThat(iris.inputs())
-                    .containsExactly(new ModelMetadata.TensorMetadata("input", "FP32", List.of(-1L, 4L)));
+                    .containsExactly(new ModelMetadataResponse.TensorMetadata("input", "FP32", List.of(-1L, 4L)));
             assertThat(client.modelConfig("iris", "")).contains("\"max_batch_size\":64", "\"data_type\":\"TYPE_FP32\"");
             client.infer(InferRequest.builder("iris").input("input", FLOWERS).build());
-            ModelStatistics statistics = client.statistics("iris", "1").get(0);
+            ModelStatisticsResponse statistics = client.statistics("iris", "1").get(0);
             assertThat(statistics.inferenceCount()).isGreaterThanOrEqualTo(2);
             assertThat(statistics.durations().get("success").nanos()).isPositive();
             client.unload("echo_BOOL");
@@ -356,7 +356,7 @@ class ClientTest {
                         .build()));
             }
             for (int i = 0; i < 500; i++) {
-                Tensor output = calls.get(i)
+                InferTensor output = calls.get(i)
                         .get(60, TimeUnit.SECONDS)
                         .outputs()
                         .values()
@@ -413,12 +413,12 @@ class ClientTest {
                 "iris")) {
             InferRequest request =
                     InferRequest.builder("iris").input("input", FLOWERS).build();
-            TlsOptions trusting = TlsOptions.trusting(ca);
+            ClientTlsOptions trusting = ClientTlsOptions.trusting(ca);
             String url = scheme + "://127.0.0.1:" + secure.port();
             try (NereidClient good = secured(way, url, trusting.withClientCertificate(certificate, key))) {
                 assertThat(good.infer(request).output("label").asLongs()).containsExactly(0, 1);
             }
-            try (NereidClient untrusting = secured(way, url, TlsOptions.trusting(wrong))) {
+            try (NereidClient untrusting = secured(way, url, ClientTlsOptions.trusting(wrong))) {
                 InferenceException refused = fails(untrusting, request);
                 assertThat(refused.isConnectionFailure()).isTrue();
                 assertThat(refused.attempts()).isEqualTo(1);
@@ -429,10 +429,10 @@ class ClientTest {
         }
     }
 
-    private static NereidClient secured(Way way, String url, TlsOptions tls) {
+    private static NereidClient secured(Way way, String url, ClientTlsOptions tls) {
         ClientBuilder builder = NereidClient.builder(url)
                 .timeout(PATIENT)
-                .retries(RetryPolicy.none())
+                .retries(RequestRetryPolicy.none())
                 .tls(tls);
         return (way == Way.V1 ? builder.protocol(Protocol.V1) : builder).build();
     }

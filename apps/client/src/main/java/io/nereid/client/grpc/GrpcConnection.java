@@ -20,8 +20,8 @@ import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import io.nereid.client.protocol.CallContext;
@@ -246,7 +246,7 @@ public final class GrpcConnection implements ProtocolConnection {
     }
 
     @Override
-    public CompletableFuture<ModelMetadata> modelMetadata(String model, String version, CallContext context) {
+    public CompletableFuture<ModelMetadataResponse> modelMetadata(String model, String version, CallContext context) {
         return call(
                 MODEL_METADATA, ManagementMessages.model(model, version), context, ManagementMessages::modelMetadata);
     }
@@ -257,7 +257,7 @@ public final class GrpcConnection implements ProtocolConnection {
     }
 
     @Override
-    public CompletableFuture<List<ModelStatistics>> statistics(String model, String version, CallContext context) {
+    public CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version, CallContext context) {
         return call(STATISTICS, ManagementMessages.model(model, version), context, ManagementMessages::statistics);
     }
 

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.grpc;
 
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.protobuf.ProtobufWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -28,8 +28,8 @@ final class InferMessages {
         out.textField(2, request.version());
         out.textField(3, request.id());
         request.parameters().forEach((name, value) -> parameter(4, name, value, out));
-        for (Map.Entry<String, Tensor> input : request.inputs().entrySet()) {
-            Tensor tensor = input.getValue();
+        for (Map.Entry<String, InferTensor> input : request.inputs().entrySet()) {
+            InferTensor tensor = input.getValue();
             int mark = out.begin(5);
             out.textField(1, input.getKey());
             out.textField(2, tensor.dataType().name());
@@ -48,7 +48,7 @@ final class InferMessages {
             }
             out.end(mark);
         }
-        for (Tensor input : request.inputs().values()) {
+        for (InferTensor input : request.inputs().values()) {
             ByteBuffer bytes = input.bytes();
             int length = bytes.remaining();
             out.bytesHeader(7, length);
@@ -165,7 +165,7 @@ final class InferMessages {
         }
 
         InferResult result() {
-            Map<String, Tensor> tensors = new LinkedHashMap<>();
+            Map<String, InferTensor> tensors = new LinkedHashMap<>();
             for (int i = 0; i < outputs.size(); i++) {
                 Output output = outputs.get(i);
                 tensors.put(output.name, output.tensor(i < raw.size() ? raw.get(i) : null));
@@ -199,10 +199,10 @@ final class InferMessages {
             }
         }
 
-        Tensor tensor(@Nullable ByteBuffer raw) {
-            DataType dataType = DataType.of(type);
+        InferTensor tensor(@Nullable ByteBuffer raw) {
+            TensorDataType dataType = TensorDataType.of(type);
             ByteBuffer data = raw != null ? raw : contents.bytes(dataType);
-            return Tensor.raw(
+            return InferTensor.raw(
                     dataType,
                     data.order(ByteOrder.LITTLE_ENDIAN),
                     shape.stream().mapToLong(d -> d).toArray());

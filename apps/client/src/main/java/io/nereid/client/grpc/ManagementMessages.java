@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.grpc;
 
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import io.nereid.protobuf.ProtobufWriter;
@@ -55,12 +55,12 @@ final class ManagementMessages {
         return new ServerMetadata(texts[0], texts[1], extensions);
     }
 
-    static ModelMetadata modelMetadata(byte[] bytes) {
+    static ModelMetadataResponse modelMetadata(byte[] bytes) {
         Message message = new Message(bytes);
         String[] texts = {"", ""};
         List<String> versions = new ArrayList<>();
-        List<ModelMetadata.TensorMetadata> inputs = new ArrayList<>();
-        List<ModelMetadata.TensorMetadata> outputs = new ArrayList<>();
+        List<ModelMetadataResponse.TensorMetadata> inputs = new ArrayList<>();
+        List<ModelMetadataResponse.TensorMetadata> outputs = new ArrayList<>();
         message.fields(field -> {
             switch (field) {
                 case 1 -> texts[0] = message.text();
@@ -71,10 +71,10 @@ final class ManagementMessages {
                 default -> {}
             }
         });
-        return new ModelMetadata(texts[0], versions, texts[1], inputs, outputs);
+        return new ModelMetadataResponse(texts[0], versions, texts[1], inputs, outputs);
     }
 
-    private static ModelMetadata.TensorMetadata tensor(Message message) {
+    private static ModelMetadataResponse.TensorMetadata tensor(Message message) {
         String[] texts = {"", ""};
         List<Long> shape = new ArrayList<>();
         message.nested(field -> {
@@ -84,12 +84,12 @@ final class ManagementMessages {
                 default -> {}
             }
         });
-        return new ModelMetadata.TensorMetadata(texts[0], texts[1], shape);
+        return new ModelMetadataResponse.TensorMetadata(texts[0], texts[1], shape);
     }
 
-    static List<ModelStatistics> statistics(byte[] bytes) {
+    static List<ModelStatisticsResponse> statistics(byte[] bytes) {
         Message message = new Message(bytes);
-        List<ModelStatistics> all = new ArrayList<>();
+        List<ModelStatisticsResponse> all = new ArrayList<>();
         message.fields(field -> {
             if (field == 1) {
                 all.add(modelStatistics(message));
@@ -98,10 +98,10 @@ final class ManagementMessages {
         return all;
     }
 
-    private static ModelStatistics modelStatistics(Message message) {
+    private static ModelStatisticsResponse modelStatistics(Message message) {
         String[] texts = {"", ""};
         long[] counts = {0, 0, 0};
-        Map<String, ModelStatistics.Total> durations = new HashMap<>();
+        Map<String, ModelStatisticsResponse.Total> durations = new HashMap<>();
         message.nested(field -> {
             switch (field) {
                 case 1, 2 -> texts[field - 1] = message.text();
@@ -115,17 +115,17 @@ final class ManagementMessages {
                 default -> {}
             }
         });
-        return new ModelStatistics(texts[0], texts[1], counts[0], counts[1], counts[2], durations);
+        return new ModelStatisticsResponse(texts[0], texts[1], counts[0], counts[1], counts[2], durations);
     }
 
-    private static ModelStatistics.Total total(Message message) {
+    private static ModelStatisticsResponse.Total total(Message message) {
         long[] values = {0, 0};
         message.nested(field -> {
             if (field <= 2) {
                 values[field - 1] = message.number();
             }
         });
-        return new ModelStatistics.Total(values[0], values[1]);
+        return new ModelStatisticsResponse.Total(values[0], values[1]);
     }
 
     static ProtobufWriter index(boolean readyOnly) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.grpc;
 
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 
@@ -43,7 +43,7 @@ final class TypedContents {
     }
 
     /** The elements as they are on the wire in raw form. */
-    ByteBuffer bytes(DataType type) {
+    ByteBuffer bytes(TensorDataType type) {
         ByteBuffer all = values.duplicate().order(ByteOrder.LITTLE_ENDIAN).flip();
         if (type.size() == 0 || type.size() == 8) {
             return all;

@@ -24,7 +24,7 @@ public final class InferRequest {
     private final String model;
     private final String version;
     private final String id;
-    private final Map<String, Tensor> inputs;
+    private final Map<String, InferTensor> inputs;
     private final Map<String, Integer> outputs;
     private final Map<String, Object> parameters;
     private final Map<String, String> headers;
@@ -63,7 +63,7 @@ public final class InferRequest {
     }
 
     /** The inputs by name, in their order. */
-    public Map<String, Tensor> inputs() {
+    public Map<String, InferTensor> inputs() {
         return inputs;
     }
 
@@ -95,7 +95,7 @@ public final class InferRequest {
     /** Collects a request. Confined to one thread. */
     public static final class Builder {
         private final String model;
-        private final Map<String, Tensor> inputs = new LinkedHashMap<>();
+        private final Map<String, InferTensor> inputs = new LinkedHashMap<>();
         private final Map<String, Integer> outputs = new LinkedHashMap<>();
         private final Map<String, Object> parameters = new LinkedHashMap<>();
         private final Map<String, String> headers = new LinkedHashMap<>();
@@ -123,7 +123,7 @@ public final class InferRequest {
         }
 
         /** An input. A second one of the same name is an {@link IllegalArgumentException}. */
-        public Builder input(String name, Tensor tensor) {
+        public Builder input(String name, InferTensor tensor) {
             if (inputs.putIfAbsent(name, tensor) != null) {
                 throw new IllegalArgumentException("input '" + name + "' is given twice");
             }
@@ -132,37 +132,37 @@ public final class InferRequest {
 
         /** An FP32 input; without a shape it has one dimension. */
         public Builder input(String name, float[] elements, long... shape) {
-            return input(name, Tensor.of(elements, shape));
+            return input(name, InferTensor.of(elements, shape));
         }
 
         /** An FP32 input of the remaining elements of a buffer. */
         public Builder input(String name, FloatBuffer elements, long... shape) {
-            return input(name, Tensor.of(elements, shape));
+            return input(name, InferTensor.of(elements, shape));
         }
 
         /** An FP32 input of rows. */
         public Builder input(String name, float[][] rows) {
-            return input(name, Tensor.ofArray(rows));
+            return input(name, InferTensor.ofArray(rows));
         }
 
         /** An FP64 input; without a shape it has one dimension. */
         public Builder input(String name, double[] elements, long... shape) {
-            return input(name, Tensor.of(elements, shape));
+            return input(name, InferTensor.of(elements, shape));
         }
 
         /** An INT64 input; without a shape it has one dimension. */
         public Builder input(String name, long[] elements, long... shape) {
-            return input(name, Tensor.of(elements, shape));
+            return input(name, InferTensor.of(elements, shape));
         }
 
         /** An INT32 input; without a shape it has one dimension. */
         public Builder input(String name, int[] elements, long... shape) {
-            return input(name, Tensor.of(elements, shape));
+            return input(name, InferTensor.of(elements, shape));
         }
 
         /** A BYTES input of texts; without a shape it has one dimension. */
         public Builder input(String name, String[] elements, long... shape) {
-            return input(name, Tensor.ofStrings(elements, shape));
+            return input(name, InferTensor.ofStrings(elements, shape));
         }
 
         /** Requests an output. Without a call of this method the response has all outputs. */

@@ -11,7 +11,7 @@ public final class InferResult {
     private final String modelName;
     private final String modelVersion;
     private final String id;
-    private final Map<String, Tensor> outputs;
+    private final Map<String, InferTensor> outputs;
     private final Map<String, Object> parameters;
 
     /** Makes a result of its parts, which are copied. */
@@ -19,7 +19,7 @@ public final class InferResult {
             String modelName,
             String modelVersion,
             String id,
-            Map<String, Tensor> outputs,
+            Map<String, InferTensor> outputs,
             Map<String, Object> parameters) {
         this.modelName = modelName;
         this.modelVersion = modelVersion;
@@ -43,7 +43,7 @@ public final class InferResult {
     }
 
     /** The outputs by name, in their order. */
-    public Map<String, Tensor> outputs() {
+    public Map<String, InferTensor> outputs() {
         return outputs;
     }
 
@@ -52,8 +52,8 @@ public final class InferResult {
      *
      * @throws IllegalArgumentException when the response does not have it; the message lists those that it has
      */
-    public Tensor output(String name) {
-        Tensor output = outputs.get(name);
+    public InferTensor output(String name) {
+        InferTensor output = outputs.get(name);
         if (output == null) {
             throw new IllegalArgumentException(
                     "output '" + name + "' is not in the response (expected: one of " + outputs.keySet() + ")");

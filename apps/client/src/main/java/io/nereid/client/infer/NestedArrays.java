@@ -9,8 +9,8 @@ import java.util.Arrays;
 final class NestedArrays {
     private NestedArrays() {}
 
-    static Tensor tensor(Object array, Class<?> type, long[] shape) {
-        int count = Math.toIntExact(Tensor.elementCount(shape));
+    static InferTensor tensor(Object array, Class<?> type, long[] shape) {
+        int count = Math.toIntExact(InferTensor.elementCount(shape));
         boolean supported = type == float.class
                 || type == double.class
                 || type == long.class
@@ -30,24 +30,24 @@ final class NestedArrays {
             throw new IllegalStateException("copied " + end + " of " + count + " elements");
         }
         if (flat instanceof float[] floats) {
-            return Tensor.of(floats, shape);
+            return InferTensor.of(floats, shape);
         } else if (flat instanceof double[] doubles) {
-            return Tensor.of(doubles, shape);
+            return InferTensor.of(doubles, shape);
         } else if (flat instanceof long[] longs) {
-            return Tensor.of(longs, shape);
+            return InferTensor.of(longs, shape);
         } else if (flat instanceof int[] ints) {
-            return Tensor.of(ints, shape);
+            return InferTensor.of(ints, shape);
         } else if (flat instanceof boolean[] booleans) {
-            return Tensor.of(booleans, shape);
+            return InferTensor.of(booleans, shape);
         } else if (flat instanceof String[] strings) {
-            return Tensor.ofStrings(strings, shape);
+            return InferTensor.ofStrings(strings, shape);
         } else if (flat instanceof byte[] bytes) {
-            return Tensor.raw(
-                    DataType.INT8, Tensor.allocate(1, count).put(bytes).flip(), shape);
+            return InferTensor.raw(
+                    TensorDataType.INT8, InferTensor.allocate(1, count).put(bytes).flip(), shape);
         }
-        var data = Tensor.allocate(2, count);
+        var data = InferTensor.allocate(2, count);
         data.asShortBuffer().put((short[]) flat);
-        return Tensor.raw(DataType.INT16, data, shape);
+        return InferTensor.raw(TensorDataType.INT16, data, shape);
     }
 
     private static int copy(Object array, long[] shape, int level, Object to, int at) {

@@ -6,8 +6,8 @@ import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import java.util.List;
@@ -56,7 +56,7 @@ public interface ProtocolConnection extends AutoCloseable {
         throw refused("metadata of the server", "V2");
     }
 
-    default CompletableFuture<ModelMetadata> modelMetadata(String model, String version, CallContext call) {
+    default CompletableFuture<ModelMetadataResponse> modelMetadata(String model, String version, CallContext call) {
         throw refused("metadata of models", "V2");
     }
 
@@ -65,7 +65,7 @@ public interface ProtocolConnection extends AutoCloseable {
         throw refused("the configuration of a model", "V2");
     }
 
-    default CompletableFuture<List<ModelStatistics>> statistics(String model, String version, CallContext call) {
+    default CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version, CallContext call) {
         throw refused("statistics", "V2");
     }
 

@@ -36,7 +36,7 @@ final class Failures {
         to.complete(value);
     }
 
-    static <T> CompletableFuture<T> map(CompletableFuture<HttpReply> from, Function<HttpReply, T> read) {
+    static <T> CompletableFuture<T> map(CompletableFuture<HttpAnswer> from, Function<HttpAnswer, T> read) {
         CompletableFuture<T> to = new CompletableFuture<>();
         Futures.cancelWith(to, from);
         Futures.whenDone(from, (reply, e) -> {
@@ -55,12 +55,12 @@ final class Failures {
     }
 
     @SuppressWarnings("NullAway") // a future of Void has null as its value
-    static CompletableFuture<Void> done(CompletableFuture<HttpReply> from) {
+    static CompletableFuture<Void> done(CompletableFuture<HttpAnswer> from) {
         return map(from, reply -> null);
     }
 
     /** True for a success, and false for an error that a server answered with, except those about credentials. */
-    static CompletableFuture<Boolean> health(CompletableFuture<HttpReply> from, Function<HttpReply, byte[]> body) {
+    static CompletableFuture<Boolean> health(CompletableFuture<HttpAnswer> from, Function<HttpAnswer, byte[]> body) {
         CompletableFuture<Boolean> to = new CompletableFuture<>();
         Futures.cancelWith(to, from);
         Futures.whenDone(from, (reply, e) -> {

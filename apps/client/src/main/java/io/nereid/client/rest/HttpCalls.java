@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
 public final class HttpCalls {
     private final String base;
     private final HttpClient http;
-    private final ConnectionLimit limit;
+    private final HttpConnectionLimit limit;
     private final Set<CompletableFuture<?>> active = ConcurrentHashMap.newKeySet();
 
     /**
@@ -54,7 +54,7 @@ public final class HttpCalls {
     public HttpCalls(URI base, int connections, Duration connectTimeout, @Nullable SSLContext tls, Executor executor) {
         String text = base.toString();
         this.base = text.endsWith("/") ? text.substring(0, text.length() - 1) : text;
-        this.limit = new ConnectionLimit(connections);
+        this.limit = new HttpConnectionLimit(connections);
         HttpClient.Builder builder = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .followRedirects(HttpClient.Redirect.NEVER)
@@ -76,16 +76,16 @@ public final class HttpCalls {
         return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    CompletableFuture<HttpReply> get(String path, CallContext call) {
+    CompletableFuture<HttpAnswer> get(String path, CallContext call) {
         return send("GET", path, Map.of(), List.of(), call);
     }
 
-    CompletableFuture<HttpReply> postJson(String path, byte[] json, CallContext call) {
+    CompletableFuture<HttpAnswer> postJson(String path, byte[] json, CallContext call) {
         return send("POST", path, Map.of("content-type", "application/json"), List.of(ByteBuffer.wrap(json)), call);
     }
 
     /** Sends a request. The future fails with {@link InferenceException} for other statuses than 200 to 299. */
-    CompletableFuture<HttpReply> send(
+    CompletableFuture<HttpAnswer> send(
             String method, String path, Map<String, String> headers, List<ByteBuffer> body, CallContext call) {
         HttpRequest request = request(method, path, headers, body, call);
         AtomicBoolean began = new AtomicBoolean();
@@ -99,11 +99,11 @@ public final class HttpCalls {
                 HttpCalls::reply);
     }
 
-    private static HttpReply reply(HttpResponse<byte[]> response) {
+    private static HttpAnswer reply(HttpResponse<byte[]> response) {
         if (response.statusCode() / 100 != 2) {
             throw failure(response.statusCode(), response.headers(), response.body(), response.uri());
         }
-        return new HttpReply(response.statusCode(), response.headers(), response.body());
+        return new HttpAnswer(response.statusCode(), response.headers(), response.body());
     }
 
     /** Sends a request whose response is read line by line. */

@@ -37,10 +37,10 @@ public final class V1Connection implements ProtocolConnection {
 
     @Override
     public CompletableFuture<InferResult> infer(InferRequest request, CallContext call) {
-        byte[] body = V1Codec.write(request);
+        byte[] body = V1RestCodec.write(request);
         return Failures.map(
                 http.postJson(path(request.model(), request.version()) + ":predict", body, call),
-                reply -> V1Codec.read(reply.body(), request));
+                reply -> V1RestCodec.read(reply.body(), request));
     }
 
     @Override
@@ -57,7 +57,7 @@ public final class V1Connection implements ProtocolConnection {
     /** V1 has no route for it: a server that answers with any status below 500 is live. */
     @Override
     public CompletableFuture<Boolean> live(CallContext call) {
-        CompletableFuture<HttpReply> asked = http.get("/", call);
+        CompletableFuture<HttpAnswer> asked = http.get("/", call);
         CompletableFuture<Boolean> live = new CompletableFuture<>();
         Futures.cancelWith(live, asked);
         Futures.whenDone(asked, (reply, e) -> {

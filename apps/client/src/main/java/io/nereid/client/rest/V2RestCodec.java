@@ -7,10 +7,10 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.util.TokenBuffer;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -47,7 +47,7 @@ final class V2RestCodec {
                 json.writeEndObject();
             }
             json.writeArrayFieldStart("inputs");
-            for (Map.Entry<String, Tensor> input : request.inputs().entrySet()) {
+            for (Map.Entry<String, InferTensor> input : request.inputs().entrySet()) {
                 input(input.getKey(), input.getValue(), binary, json);
                 if (binary) {
                     parts.add(input.getValue().bytes());
@@ -81,7 +81,7 @@ final class V2RestCodec {
         }
     }
 
-    private static void input(String name, Tensor tensor, boolean binary, JsonGenerator json) throws IOException {
+    private static void input(String name, InferTensor tensor, boolean binary, JsonGenerator json) throws IOException {
         json.writeStartObject();
         json.writeStringField("name", name);
         json.writeStringField("datatype", tensor.dataType().name());
@@ -93,7 +93,7 @@ final class V2RestCodec {
             json.writeEndObject();
         } else {
             json.writeFieldName("data");
-            new ElementWriter(tensor, false).flat(json);
+            new JsonElementWriter(tensor, false).flat(json);
         }
         json.writeEndObject();
     }
@@ -133,7 +133,7 @@ final class V2RestCodec {
         String model = "";
         String version = "";
         String id = "";
-        Map<String, Tensor> outputs = new LinkedHashMap<>();
+        Map<String, InferTensor> outputs = new LinkedHashMap<>();
         Map<String, Object> parameters = Map.of();
         boolean found = false;
         expect(json.nextToken(), JsonToken.START_OBJECT);
@@ -164,9 +164,9 @@ final class V2RestCodec {
         return new InferResult(model, version, id, outputs, parameters);
     }
 
-    private static void output(JsonParser json, ByteBuffer binary, Map<String, Tensor> outputs) throws IOException {
+    private static void output(JsonParser json, ByteBuffer binary, Map<String, InferTensor> outputs) throws IOException {
         String name = "";
-        DataType type = null;
+        TensorDataType type = null;
         long[] shape = null;
         int size = -1;
         ByteBuffer data = null;
@@ -176,7 +176,7 @@ final class V2RestCodec {
             json.nextToken();
             switch (member) {
                 case "name" -> name = text(json);
-                case "datatype" -> type = DataType.of(text(json));
+                case "datatype" -> type = TensorDataType.of(text(json));
                 case "shape" -> shape = Json.MAPPER.readValue(json, long[].class);
                 case "parameters" -> {
                     JsonNode parameters = json.readValueAsTree();
@@ -187,7 +187,7 @@ final class V2RestCodec {
                         early = new TokenBuffer(json);
                         early.copyCurrentStructure(json);
                     } else {
-                        data = ElementReader.read(json, type);
+                        data = JsonElementReader.read(json, type);
                     }
                 }
                 default -> json.skipChildren();
@@ -196,9 +196,9 @@ final class V2RestCodec {
         outputs.put(name, tensor(name, type, shape, size, data, early, binary));
     }
 
-    private static Tensor tensor(
+    private static InferTensor tensor(
             String name,
-            @Nullable DataType type,
+            @Nullable TensorDataType type,
             long @Nullable [] shape,
             int size,
             @Nullable ByteBuffer data,
@@ -212,7 +212,7 @@ final class V2RestCodec {
         if (early != null) {
             try (JsonParser later = early.asParser()) {
                 later.nextToken();
-                bytes = ElementReader.read(later, type);
+                bytes = JsonElementReader.read(later, type);
             }
         } else if (size >= 0) {
             if (size > binary.remaining()) {
@@ -226,7 +226,7 @@ final class V2RestCodec {
         if (bytes == null) {
             throw Json.unreadable("output '" + name + "' is without data", null);
         }
-        return Tensor.raw(type, bytes, shape);
+        return InferTensor.raw(type, bytes, shape);
     }
 
     private static String text(JsonParser json) throws IOException {

@@ -6,11 +6,11 @@ import static io.nereid.client.rest.HttpCalls.segment;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
-import io.nereid.client.infer.ModelMetadata;
-import io.nereid.client.infer.ModelStatistics;
+import io.nereid.client.infer.ModelMetadataResponse;
+import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
 import io.nereid.client.options.TensorEncoding;
@@ -87,7 +87,7 @@ public final class V2RestConnection implements ProtocolConnection {
             return encoding == TensorEncoding.BINARY;
         }
         boolean needed = request.inputs().values().stream()
-                .anyMatch(t -> t.dataType() == DataType.FP16 || t.dataType() == DataType.BF16);
+                .anyMatch(t -> t.dataType() == TensorDataType.FP16 || t.dataType() == TensorDataType.BF16);
         return needed ? Boolean.TRUE : binary;
     }
 
@@ -103,7 +103,7 @@ public final class V2RestConnection implements ProtocolConnection {
                 V2RestConnection::result);
     }
 
-    private static InferResult result(HttpReply reply) {
+    private static InferResult result(HttpAnswer reply) {
         String given = reply.headers().firstValue(LENGTH).orElse("");
         int length = given.matches("\\d{1,9}") ? Integer.parseInt(given) : reply.body().length;
         if (length > reply.body().length) {
@@ -147,7 +147,7 @@ public final class V2RestConnection implements ProtocolConnection {
     }
 
     private CompletableFuture<Boolean> ok(String path, CallContext call) {
-        return Failures.health(http.get(path, call), HttpReply::body);
+        return Failures.health(http.get(path, call), HttpAnswer::body);
     }
 
     @Override
@@ -160,11 +160,11 @@ public final class V2RestConnection implements ProtocolConnection {
     }
 
     @Override
-    public CompletableFuture<ModelMetadata> modelMetadata(String model, String version, CallContext call) {
+    public CompletableFuture<ModelMetadataResponse> modelMetadata(String model, String version, CallContext call) {
         return document(
                 path(model, version),
                 call,
-                root -> new ModelMetadata(
+                root -> new ModelMetadataResponse(
                         Json.text(root, "name"),
                         Json.texts(root, "versions"),
                         Json.text(root, "platform"),
@@ -172,13 +172,13 @@ public final class V2RestConnection implements ProtocolConnection {
                         tensors(root.path("outputs"))));
     }
 
-    private static List<ModelMetadata.TensorMetadata> tensors(JsonNode array) {
-        List<ModelMetadata.TensorMetadata> tensors = new ArrayList<>();
+    private static List<ModelMetadataResponse.TensorMetadata> tensors(JsonNode array) {
+        List<ModelMetadataResponse.TensorMetadata> tensors = new ArrayList<>();
         for (JsonNode tensor : array) {
             List<Long> shape = new ArrayList<>();
             tensor.path("shape").forEach(dim -> shape.add(dim.asLong()));
             tensors.add(
-                    new ModelMetadata.TensorMetadata(Json.text(tensor, "name"), Json.text(tensor, "datatype"), shape));
+                    new ModelMetadataResponse.TensorMetadata(Json.text(tensor, "name"), Json.text(tensor, "datatype"), shape));
         }
         return tensors;
     }
@@ -189,20 +189,20 @@ public final class V2RestConnection implements ProtocolConnection {
     }
 
     @Override
-    public CompletableFuture<List<ModelStatistics>> statistics(String model, String version, CallContext call) {
+    public CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version, CallContext call) {
         String path = model.isEmpty() ? "/v2/models/stats" : path(model, version) + "/stats";
         return document(path, call, root -> {
-            List<ModelStatistics> all = new ArrayList<>();
+            List<ModelStatisticsResponse> all = new ArrayList<>();
             for (JsonNode each : root.path("model_stats")) {
-                Map<String, ModelStatistics.Total> durations = new HashMap<>();
+                Map<String, ModelStatisticsResponse.Total> durations = new HashMap<>();
                 each.path("inference_stats")
                         .properties()
                         .forEach(field -> durations.put(
                                 field.getKey(),
-                                new ModelStatistics.Total(
+                                new ModelStatisticsResponse.Total(
                                         field.getValue().path("count").asLong(),
                                         field.getValue().path("ns").asLong())));
-                all.add(new ModelStatistics(
+                all.add(new ModelStatisticsResponse(
                         Json.text(each, "name"),
                         Json.text(each, "version"),
                         each.path("last_inference").asLong(),

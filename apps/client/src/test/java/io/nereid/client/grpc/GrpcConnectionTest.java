@@ -14,13 +14,13 @@ import io.grpc.ServerMethodDefinition;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
 import io.nereid.client.NereidClient;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
-import io.nereid.client.options.RetryPolicy;
+import io.nereid.client.infer.InferTensor;
+import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.protobuf.ProtobufWriter;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -64,7 +64,7 @@ class GrpcConnectionTest {
                 .start();
         client = NereidClient.builder("grpc://127.0.0.1:" + server.getPort())
                 .timeout(Duration.ofSeconds(60))
-                .retries(RetryPolicy.ofAttempts(3).withDelays(Duration.ofMillis(1), Duration.ofMillis(2)))
+                .retries(RequestRetryPolicy.ofAttempts(3).withDelays(Duration.ofMillis(1), Duration.ofMillis(2)))
                 .build();
     }
 
@@ -277,9 +277,9 @@ class GrpcConnectionTest {
                 .parameter("flag", true)
                 .input(
                         "x",
-                        Tensor.raw(
-                                DataType.UINT8,
-                                Tensor.of(new boolean[] {true, false}).bytes(),
+                        InferTensor.raw(
+                                TensorDataType.UINT8,
+                                InferTensor.of(new boolean[] {true, false}).bytes(),
                                 2))
                 .build());
         assertThat(received.get(0))

@@ -13,13 +13,13 @@ import java.util.List;
  * @param inputs the inputs
  * @param outputs the outputs
  */
-public record ModelMetadata(
+public record ModelMetadataResponse(
         String name,
         List<String> versions,
         String platform,
         List<TensorMetadata> inputs,
         List<TensorMetadata> outputs) {
-    public ModelMetadata {
+    public ModelMetadataResponse {
         versions = List.copyOf(versions);
         inputs = List.copyOf(inputs);
         outputs = List.copyOf(outputs);
@@ -29,7 +29,7 @@ public record ModelMetadata(
      * An input or output. Immutable.
      *
      * @param name its name
-     * @param dataType its type, as the server names it; {@link DataType#of} reads those of the protocol
+     * @param dataType its type, as the server names it; {@link TensorDataType#of} reads those of the protocol
      * @param shape its dimensions; -1 is of any size
      */
     public record TensorMetadata(String name, String dataType, List<Long> shape) {

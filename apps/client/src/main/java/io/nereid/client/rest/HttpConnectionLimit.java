@@ -7,12 +7,12 @@ import java.util.ArrayDeque;
 import java.util.concurrent.CompletableFuture;
 
 /** Limits the requests in flight, each of which holds a connection of HTTP/1.1; the others wait in order. Thread-safe. */
-final class ConnectionLimit {
+final class HttpConnectionLimit {
     @GuardedBy("this") private final ArrayDeque<CompletableFuture<Void>> waiting = new ArrayDeque<>();
 
     @GuardedBy("this") private int free;
 
-    ConnectionLimit(int connections) {
+    HttpConnectionLimit(int connections) {
         this.free = connections;
     }
 

@@ -3,8 +3,8 @@
 package io.nereid.client.infer;
 
 /** FP16 and BF16 to and from FP32, rounding to the nearest, ties to even. Stateless. */
-final class HalfFloats {
-    private HalfFloats() {}
+final class HalfPrecision {
+    private HalfPrecision() {}
 
     static float fromHalf(short bits) {
         int sign = (bits & 0x8000) << 16;

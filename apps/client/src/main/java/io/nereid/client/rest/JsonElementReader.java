@@ -4,8 +4,8 @@ package io.nereid.client.rest;
 
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
-import io.nereid.client.infer.DataType;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.TensorDataType;
+import io.nereid.client.infer.InferTensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -13,17 +13,17 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 
 /** Reads the elements of one tensor from JSON, flat or nested, into its bytes. Confined to one thread. */
-final class ElementReader {
-    private final DataType type;
+final class JsonElementReader {
+    private final TensorDataType type;
     private ByteBuffer bytes = ByteBuffer.allocate(256).order(ByteOrder.LITTLE_ENDIAN);
 
-    private ElementReader(DataType type) {
+    private JsonElementReader(TensorDataType type) {
         this.type = type;
     }
 
     /** Reads the value at which the parser is: an array of any depth, or an element. */
-    static ByteBuffer read(JsonParser json, DataType type) throws IOException {
-        ElementReader reader = new ElementReader(type);
+    static ByteBuffer read(JsonParser json, TensorDataType type) throws IOException {
+        JsonElementReader reader = new JsonElementReader(type);
         int depth = 0;
         do {
             JsonToken token = json.currentToken();
@@ -59,10 +59,10 @@ final class ElementReader {
             case INT32, UINT32 -> ensure(4).putInt((int) integer(json));
             case INT64, UINT64 -> ensure(8).putLong(integer(json));
             case FP16 ->
-                ensure(2).put(Tensor.ofHalf(new float[] {(float) number(json)}).bytes());
+                ensure(2).put(InferTensor.ofHalf(new float[] {(float) number(json)}).bytes());
             case BF16 ->
                 ensure(2)
-                        .put(Tensor.ofBrainFloat(new float[] {(float) number(json)})
+                        .put(InferTensor.ofBrainFloat(new float[] {(float) number(json)})
                                 .bytes());
             case FP32 ->
                 ensure(4)

@@ -30,10 +30,10 @@ import org.jspecify.annotations.Nullable;
  * built. Host names are always verified. Immutable.
  *
  * <pre>{@code
- * TlsOptions.trusting(Path.of("ca.pem")).withClientCertificate(Path.of("client.pem"), Path.of("client-key.pem"))
+ * ClientTlsOptions.trusting(Path.of("ca.pem")).withClientCertificate(Path.of("client.pem"), Path.of("client-key.pem"))
  * }</pre>
  */
-public final class TlsOptions {
+public final class ClientTlsOptions {
     private static final Pattern KEY =
             Pattern.compile("-----BEGIN ([A-Z0-9 ]*)PRIVATE KEY-----([A-Za-z0-9+/=\\s]+)-----END");
 
@@ -42,7 +42,7 @@ public final class TlsOptions {
     private final @Nullable Path certificate;
     private final @Nullable Path key;
 
-    private TlsOptions(
+    private ClientTlsOptions(
             @Nullable SSLContext context, @Nullable Path authorities, @Nullable Path certificate, @Nullable Path key) {
         this.context = context;
         this.authorities = authorities;
@@ -51,18 +51,18 @@ public final class TlsOptions {
     }
 
     /** Trusts the certificate authorities of the JVM. */
-    public static TlsOptions standard() {
-        return new TlsOptions(null, null, null, null);
+    public static ClientTlsOptions standard() {
+        return new ClientTlsOptions(null, null, null, null);
     }
 
     /** Trusts the certificates of a PEM file instead of those of the JVM. */
-    public static TlsOptions trusting(Path certificates) {
-        return new TlsOptions(null, certificates, null, null);
+    public static ClientTlsOptions trusting(Path certificates) {
+        return new ClientTlsOptions(null, certificates, null, null);
     }
 
     /** Uses a context that the application has made. */
-    public static TlsOptions of(SSLContext context) {
-        return new TlsOptions(context, null, null, null);
+    public static ClientTlsOptions of(SSLContext context) {
+        return new ClientTlsOptions(context, null, null, null);
     }
 
     /**
@@ -71,12 +71,12 @@ public final class TlsOptions {
      * @param chain a PEM file with the certificate, followed by those of intermediate authorities
      * @param privateKey a PEM file with its key in PKCS#8, without a password
      */
-    public TlsOptions withClientCertificate(Path chain, Path privateKey) {
+    public ClientTlsOptions withClientCertificate(Path chain, Path privateKey) {
         if (context != null) {
             throw new IllegalStateException(
                     "a client certificate besides an SSLContext (expected: a context that has it)");
         }
-        return new TlsOptions(null, authorities, chain, privateKey);
+        return new ClientTlsOptions(null, authorities, chain, privateKey);
     }
 
     /**

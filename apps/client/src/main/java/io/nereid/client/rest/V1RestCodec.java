@@ -5,12 +5,12 @@ package io.nereid.client.rest;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,10 +23,10 @@ import java.util.Map;
  * Bodies of V1's {@code :predict}. Requests are rows ({@code instances}), which all servers read, or columns
  * ({@code inputs}) when the inputs do not have the same number of rows. Stateless.
  */
-final class V1Codec {
+final class V1RestCodec {
     private static final String SIGNATURE = "signature_name";
 
-    private V1Codec() {}
+    private V1RestCodec() {}
 
     /**
      * Encodes a request.
@@ -70,7 +70,7 @@ final class V1Codec {
     /** The rows that all inputs have; -1 when they differ. */
     private static long rows(InferRequest request) {
         long rows = -1;
-        for (Tensor input : request.inputs().values()) {
+        for (InferTensor input : request.inputs().values()) {
             long[] shape = input.shape();
             if (shape.length == 0 || (rows >= 0 && rows != shape[0])) {
                 return -1;
@@ -82,10 +82,10 @@ final class V1Codec {
 
     private static void rows(InferRequest request, long rows, JsonGenerator json) throws IOException {
         List<String> names = new ArrayList<>(request.inputs().keySet());
-        List<ElementWriter> writers = new ArrayList<>();
+        List<JsonElementWriter> writers = new ArrayList<>();
         List<long[]> shapes = new ArrayList<>();
-        for (Tensor input : request.inputs().values()) {
-            writers.add(new ElementWriter(input, true));
+        for (InferTensor input : request.inputs().values()) {
+            writers.add(new JsonElementWriter(input, true));
             shapes.add(input.shape());
         }
         int[] next = new int[names.size()];
@@ -109,9 +109,9 @@ final class V1Codec {
 
     private static void columns(InferRequest request, JsonGenerator json) throws IOException {
         json.writeObjectFieldStart("inputs");
-        for (Map.Entry<String, Tensor> input : request.inputs().entrySet()) {
+        for (Map.Entry<String, InferTensor> input : request.inputs().entrySet()) {
             json.writeFieldName(input.getKey());
-            new ElementWriter(input.getValue(), true).nested(input.getValue().shape(), 0, 0, json);
+            new JsonElementWriter(input.getValue(), true).nested(input.getValue().shape(), 0, 0, json);
         }
         json.writeEndObject();
     }
@@ -119,7 +119,7 @@ final class V1Codec {
     /** Decodes a response; the requested outputs are selected here, for a server of V1 sends all. */
     static InferResult read(byte[] body, InferRequest request) {
         JsonNode root = Json.tree(body);
-        Map<String, Tensor> all = new LinkedHashMap<>();
+        Map<String, InferTensor> all = new LinkedHashMap<>();
         JsonNode predictions = root.get("predictions");
         JsonNode outputs = root.get("outputs");
         if (predictions != null && predictions.isArray()) {
@@ -137,10 +137,10 @@ final class V1Codec {
                     "it has neither an array 'predictions' nor 'outputs' (expected: one of them, or predictJson)",
                     null);
         }
-        Map<String, Tensor> selected = new LinkedHashMap<>();
+        Map<String, InferTensor> selected = new LinkedHashMap<>();
         for (String name :
                 request.outputs().isEmpty() ? all.keySet() : request.outputs().keySet()) {
-            Tensor output = all.get(name);
+            InferTensor output = all.get(name);
             if (output == null) {
                 throw InferenceException.of(
                         Code.INVALID_ARGUMENT,
@@ -168,7 +168,7 @@ final class V1Codec {
                 : otherwise;
     }
 
-    private static void namedRows(JsonNode predictions, Map<String, Tensor> all) {
+    private static void namedRows(JsonNode predictions, Map<String, InferTensor> all) {
         Iterator<String> names = predictions.get(0).fieldNames();
         while (names.hasNext()) {
             String name = names.next();
@@ -185,7 +185,7 @@ final class V1Codec {
     }
 
     /** A tensor of nested arrays: INT64, FP64, BOOL or BYTES, which is all that JSON says of a type. */
-    private static Tensor tensor(String name, JsonNode value) {
+    private static InferTensor tensor(String name, JsonNode value) {
         List<Long> dims = new ArrayList<>();
         for (JsonNode each = value; each != null && each.isArray(); each = each.get(0)) {
             dims.add((long) each.size());
@@ -194,9 +194,9 @@ final class V1Codec {
         kinds.visit(value, dims, 0);
         try (JsonParser json = Json.MAPPER.treeAsTokens(value)) {
             json.nextToken();
-            return Tensor.raw(
+            return InferTensor.raw(
                     kinds.type(),
-                    ElementReader.read(json, kinds.type()),
+                    JsonElementReader.read(json, kinds.type()),
                     dims.stream().mapToLong(d -> d).toArray());
         } catch (IOException | IllegalArgumentException e) {
             throw Json.unreadable(e.getMessage(), e);
@@ -239,15 +239,15 @@ final class V1Codec {
                     null);
         }
 
-        DataType type() {
+        TensorDataType type() {
             boolean numbers = integers || floats;
             if ((texts && (booleans || numbers)) || (booleans && numbers)) {
                 throw Json.unreadable(
                         "output '" + name + "' has values of several types (expected: one, or predictJson)", null);
             }
             return texts
-                    ? DataType.BYTES
-                    : booleans ? DataType.BOOL : integers && !floats ? DataType.INT64 : DataType.FP64;
+                    ? TensorDataType.BYTES
+                    : booleans ? TensorDataType.BOOL : integers && !floats ? TensorDataType.INT64 : TensorDataType.FP64;
         }
     }
 }

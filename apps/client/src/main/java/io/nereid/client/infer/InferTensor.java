@@ -17,21 +17,21 @@ import java.util.List;
 /**
  * A tensor: data type, shape, and elements in row-major order. The shape of the factories' last parameter may be left
  * out, which is one dimension. Immutable and thread-safe; factories copy what they are given, except
- * {@link #raw(DataType, ByteBuffer, long...)}.
+ * {@link #raw(TensorDataType, ByteBuffer, long...)}.
  *
  * <pre>{@code
- * Tensor row = Tensor.of(new float[] {5.1f, 3.5f, 1.4f, 0.2f}, 1, 4);
- * Tensor texts = Tensor.ofStrings(new String[] {"first", "second"});
- * Tensor image = Tensor.raw(DataType.UINT8, ByteBuffer.wrap(pixels), 224, 224, 3);
+ * InferTensor row = InferTensor.of(new float[] {5.1f, 3.5f, 1.4f, 0.2f}, 1, 4);
+ * InferTensor texts = InferTensor.ofStrings(new String[] {"first", "second"});
+ * InferTensor image = InferTensor.raw(TensorDataType.UINT8, ByteBuffer.wrap(pixels), 224, 224, 3);
  * }</pre>
  */
-public final class Tensor {
-    private final DataType dataType;
+public final class InferTensor {
+    private final TensorDataType dataType;
     private final long[] shape;
     private final ByteBuffer data;
     private final int count;
 
-    private Tensor(DataType dataType, long[] shape, ByteBuffer data, int count) {
+    private InferTensor(TensorDataType dataType, long[] shape, ByteBuffer data, int count) {
         this.dataType = dataType;
         this.shape = shape;
         this.data = data;
@@ -39,69 +39,69 @@ public final class Tensor {
     }
 
     /** An FP32 tensor. */
-    public static Tensor of(float[] elements, long... shape) {
+    public static InferTensor of(float[] elements, long... shape) {
         ByteBuffer data = allocate(4, elements.length);
         data.asFloatBuffer().put(elements);
-        return checked(DataType.FP32, data, elements.length, shape);
+        return checked(TensorDataType.FP32, data, elements.length, shape);
     }
 
     /** An FP32 tensor of the remaining elements of a buffer, whose position does not change. */
-    public static Tensor of(FloatBuffer elements, long... shape) {
+    public static InferTensor of(FloatBuffer elements, long... shape) {
         ByteBuffer data = allocate(4, elements.remaining());
         data.asFloatBuffer().put(elements.duplicate());
-        return checked(DataType.FP32, data, elements.remaining(), shape);
+        return checked(TensorDataType.FP32, data, elements.remaining(), shape);
     }
 
     /** An FP64 tensor. */
-    public static Tensor of(double[] elements, long... shape) {
+    public static InferTensor of(double[] elements, long... shape) {
         ByteBuffer data = allocate(8, elements.length);
         data.asDoubleBuffer().put(DoubleBuffer.wrap(elements));
-        return checked(DataType.FP64, data, elements.length, shape);
+        return checked(TensorDataType.FP64, data, elements.length, shape);
     }
 
     /** An INT64 tensor. */
-    public static Tensor of(long[] elements, long... shape) {
+    public static InferTensor of(long[] elements, long... shape) {
         ByteBuffer data = allocate(8, elements.length);
         data.asLongBuffer().put(LongBuffer.wrap(elements));
-        return checked(DataType.INT64, data, elements.length, shape);
+        return checked(TensorDataType.INT64, data, elements.length, shape);
     }
 
     /** An INT32 tensor. */
-    public static Tensor of(int[] elements, long... shape) {
+    public static InferTensor of(int[] elements, long... shape) {
         ByteBuffer data = allocate(4, elements.length);
         data.asIntBuffer().put(IntBuffer.wrap(elements));
-        return checked(DataType.INT32, data, elements.length, shape);
+        return checked(TensorDataType.INT32, data, elements.length, shape);
     }
 
     /** A BOOL tensor. */
-    public static Tensor of(boolean[] elements, long... shape) {
+    public static InferTensor of(boolean[] elements, long... shape) {
         ByteBuffer data = allocate(1, elements.length);
         for (int i = 0; i < elements.length; i++) {
             data.put(i, (byte) (elements[i] ? 1 : 0));
         }
-        return checked(DataType.BOOL, data, elements.length, shape);
+        return checked(TensorDataType.BOOL, data, elements.length, shape);
     }
 
     /** An FP16 tensor; the values are rounded to it. */
-    public static Tensor ofHalf(float[] elements, long... shape) {
+    public static InferTensor ofHalf(float[] elements, long... shape) {
         ByteBuffer data = allocate(2, elements.length);
         for (int i = 0; i < elements.length; i++) {
-            data.putShort(2 * i, HalfFloats.toHalf(elements[i]));
+            data.putShort(2 * i, HalfPrecision.toHalf(elements[i]));
         }
-        return checked(DataType.FP16, data, elements.length, shape);
+        return checked(TensorDataType.FP16, data, elements.length, shape);
     }
 
     /** A BF16 tensor; the values are rounded to it. */
-    public static Tensor ofBrainFloat(float[] elements, long... shape) {
+    public static InferTensor ofBrainFloat(float[] elements, long... shape) {
         ByteBuffer data = allocate(2, elements.length);
         for (int i = 0; i < elements.length; i++) {
-            data.putShort(2 * i, HalfFloats.toBrain(elements[i]));
+            data.putShort(2 * i, HalfPrecision.toBrain(elements[i]));
         }
-        return checked(DataType.BF16, data, elements.length, shape);
+        return checked(TensorDataType.BF16, data, elements.length, shape);
     }
 
     /** A BYTES tensor of texts in UTF-8. */
-    public static Tensor ofStrings(String[] elements, long... shape) {
+    public static InferTensor ofStrings(String[] elements, long... shape) {
         byte[][] bytes = new byte[elements.length][];
         for (int i = 0; i < elements.length; i++) {
             bytes[i] = elements[i].getBytes(StandardCharsets.UTF_8);
@@ -110,7 +110,7 @@ public final class Tensor {
     }
 
     /** A BYTES tensor. */
-    public static Tensor ofBytes(byte[][] elements, long... shape) {
+    public static InferTensor ofBytes(byte[][] elements, long... shape) {
         long length = 0;
         for (byte[] element : elements) {
             length += 4L + element.length;
@@ -122,7 +122,7 @@ public final class Tensor {
         for (byte[] element : elements) {
             data.putInt(element.length).put(element);
         }
-        return checked(DataType.BYTES, data.flip(), elements.length, shape);
+        return checked(TensorDataType.BYTES, data.flip(), elements.length, shape);
     }
 
     /**
@@ -131,12 +131,12 @@ public final class Tensor {
      * length.
      *
      * <pre>{@code
-     * Tensor rows = Tensor.ofArray(new float[][] {{5.1f, 3.5f, 1.4f, 0.2f}, {6.7f, 3.1f, 4.4f, 1.4f}});   // FP32[2,4]
+     * InferTensor rows = InferTensor.ofArray(new float[][] {{5.1f, 3.5f, 1.4f, 0.2f}, {6.7f, 3.1f, 4.4f, 1.4f}});   // FP32[2,4]
      * }</pre>
      *
      * @throws IllegalArgumentException for rows of different lengths, and for what is not such an array
      */
-    public static Tensor ofArray(Object array) {
+    public static InferTensor ofArray(Object array) {
         List<Long> dims = new ArrayList<>();
         Class<?> type = array.getClass();
         Object first = array;
@@ -161,22 +161,22 @@ public final class Tensor {
      *
      * @throws IllegalArgumentException when the number of bytes does not fit type and shape
      */
-    public static Tensor raw(DataType type, ByteBuffer bytes, long... shape) {
+    public static InferTensor raw(TensorDataType type, ByteBuffer bytes, long... shape) {
         ByteBuffer data = bytes.slice().order(ByteOrder.LITTLE_ENDIAN);
         long expected = elementCount(shape);
-        if (type == DataType.BYTES) {
+        if (type == TensorDataType.BYTES) {
             int count = countBytes(data);
             if (count != expected) {
                 throw new IllegalArgumentException("the data has " + count + " elements (expected: " + expected
                         + ", of shape " + text(shape) + ")");
             }
-            return new Tensor(type, shape.clone(), data, count);
+            return new InferTensor(type, shape.clone(), data, count);
         }
         if (data.remaining() != expected * type.size()) {
             throw new IllegalArgumentException("the data has " + data.remaining() + " bytes (expected: "
                     + expected * type.size() + ", of " + type + text(shape) + ")");
         }
-        return new Tensor(type, shape.clone(), data, (int) expected);
+        return new InferTensor(type, shape.clone(), data, (int) expected);
     }
 
     private static int countBytes(ByteBuffer data) {
@@ -200,13 +200,13 @@ public final class Tensor {
         return ByteBuffer.allocate((int) count * size).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    private static Tensor checked(DataType type, ByteBuffer data, int count, long[] shape) {
+    private static InferTensor checked(TensorDataType type, ByteBuffer data, int count, long[] shape) {
         long[] dims = shape.length == 0 ? new long[] {count} : shape.clone();
         if (elementCount(dims) != count) {
             throw new IllegalArgumentException(
                     "shape " + text(dims) + " has " + elementCount(dims) + " elements, but " + count + " are given");
         }
-        return new Tensor(type, dims, data, count);
+        return new InferTensor(type, dims, data, count);
     }
 
     /** The number of elements of a shape. */
@@ -225,7 +225,7 @@ public final class Tensor {
         return Arrays.toString(shape).replace(" ", "");
     }
 
-    public DataType dataType() {
+    public TensorDataType dataType() {
         return dataType;
     }
 
@@ -250,12 +250,12 @@ public final class Tensor {
      */
     public float[] asFloats() {
         float[] floats = new float[count];
-        if (dataType == DataType.FP32) {
+        if (dataType == TensorDataType.FP32) {
             bytes().asFloatBuffer().get(floats);
             return floats;
         }
         for (int i = 0; i < count; i++) {
-            floats[i] = dataType.isFloat() || dataType == DataType.UINT64 ? (float) number(i) : (float) integer(i);
+            floats[i] = dataType.isFloat() || dataType == TensorDataType.UINT64 ? (float) number(i) : (float) integer(i);
         }
         return floats;
     }
@@ -297,7 +297,7 @@ public final class Tensor {
         int[] ints = new int[count];
         for (int i = 0; i < count; i++) {
             long value = integer(i);
-            if (dataType == DataType.UINT64 && value < 0) {
+            if (dataType == TensorDataType.UINT64 && value < 0) {
                 throw new ArithmeticException(
                         "element " + i + ", " + Long.toUnsignedString(value) + ", does not fit an int");
             }
@@ -312,7 +312,7 @@ public final class Tensor {
      * @throws IllegalStateException for other types
      */
     public boolean[] asBooleans() {
-        require(dataType == DataType.BOOL, "asBooleans");
+        require(dataType == TensorDataType.BOOL, "asBooleans");
         boolean[] booleans = new boolean[count];
         for (int i = 0; i < count; i++) {
             booleans[i] = data.get(i) != 0;
@@ -340,7 +340,7 @@ public final class Tensor {
      * @throws IllegalStateException for other types
      */
     public byte[][] asByteArrays() {
-        require(dataType == DataType.BYTES, "asByteArrays and asStrings");
+        require(dataType == TensorDataType.BYTES, "asByteArrays and asStrings");
         byte[][] elements = new byte[count][];
         int at = 0;
         for (int i = 0; i < count; i++) {
@@ -361,8 +361,8 @@ public final class Tensor {
 
     private double number(int i) {
         return switch (dataType) {
-            case FP16 -> HalfFloats.fromHalf(data.getShort(2 * i));
-            case BF16 -> HalfFloats.fromBrain(data.getShort(2 * i));
+            case FP16 -> HalfPrecision.fromHalf(data.getShort(2 * i));
+            case BF16 -> HalfPrecision.fromBrain(data.getShort(2 * i));
             case FP32 -> data.getFloat(4 * i);
             case FP64 -> data.getDouble(8 * i);
             case UINT64 -> {
@@ -375,7 +375,7 @@ public final class Tensor {
     }
 
     private long integer(int i) {
-        require(!dataType.isFloat() && dataType != DataType.BYTES, "an integer");
+        require(!dataType.isFloat() && dataType != TensorDataType.BYTES, "an integer");
         return switch (dataType) {
             case BOOL, UINT8 -> data.get(i) & 0xFF;
             case INT8 -> data.get(i);
@@ -389,7 +389,7 @@ public final class Tensor {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof Tensor t
+        return other instanceof InferTensor t
                 && dataType == t.dataType
                 && Arrays.equals(shape, t.shape)
                 && data.equals(t.data);

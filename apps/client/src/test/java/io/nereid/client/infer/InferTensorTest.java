@@ -13,11 +13,11 @@ class TensorTest {
     @Test
     void everyHalfIsReadAndWrittenAsTheSame() {
         for (int bits = 0; bits < 0x10000; bits++) {
-            float value = HalfFloats.fromHalf((short) bits);
+            float value = HalfPrecision.fromHalf((short) bits);
             if (!Float.isNaN(value)) {
-                assertThat(HalfFloats.toHalf(value)).as("%x", bits).isEqualTo((short) bits);
+                assertThat(HalfPrecision.toHalf(value)).as("%x", bits).isEqualTo((short) bits);
             } else {
-                assertThat(Float.isNaN(HalfFloats.fromHalf(HalfFloats.toHalf(value))))
+                assertThat(Float.isNaN(HalfPrecision.fromHalf(HalfPrecision.toHalf(value))))
                         .isTrue();
             }
         }
@@ -26,69 +26,69 @@ class TensorTest {
     @Test
     void valuesBetweenTwoHalvesAreRoundedToTheNearestAndTiesToEven() {
         for (int bits = 0; bits < 0x7bff; bits++) {
-            double low = HalfFloats.fromHalf((short) bits);
-            double high = HalfFloats.fromHalf((short) (bits + 1));
+            double low = HalfPrecision.fromHalf((short) bits);
+            double high = HalfPrecision.fromHalf((short) (bits + 1));
             float middle = (float) ((low + high) / 2);
             short even = (short) (bits % 2 == 0 ? bits : bits + 1);
-            assertThat(HalfFloats.toHalf(middle)).as("%x", bits).isEqualTo(even);
-            assertThat(HalfFloats.toHalf(Math.nextDown(middle))).as("%x", bits).isEqualTo((short) bits);
-            assertThat(HalfFloats.toHalf(Math.nextUp(middle))).as("%x", bits).isEqualTo((short) (bits + 1));
+            assertThat(HalfPrecision.toHalf(middle)).as("%x", bits).isEqualTo(even);
+            assertThat(HalfPrecision.toHalf(Math.nextDown(middle))).as("%x", bits).isEqualTo((short) bits);
+            assertThat(HalfPrecision.toHalf(Math.nextUp(middle))).as("%x", bits).isEqualTo((short) (bits + 1));
         }
-        assertThat(HalfFloats.toHalf(65519.99f)).isEqualTo((short) 0x7bff);
-        assertThat(HalfFloats.toHalf(65520f)).isEqualTo((short) 0x7c00);
-        assertThat(HalfFloats.toHalf(-1e9f)).isEqualTo((short) 0xfc00);
+        assertThat(HalfPrecision.toHalf(65519.99f)).isEqualTo((short) 0x7bff);
+        assertThat(HalfPrecision.toHalf(65520f)).isEqualTo((short) 0x7c00);
+        assertThat(HalfPrecision.toHalf(-1e9f)).isEqualTo((short) 0xfc00);
     }
 
     @Test
     void brainFloatsAreRoundedToTheNearestAndTiesToEven() {
-        assertThat(Tensor.ofBrainFloat(new float[] {1f, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, Float.NaN, -3e38f})
+        assertThat(InferTensor.ofBrainFloat(new float[] {1f, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, Float.NaN, -3e38f})
                         .asFloats())
                 .containsExactly(
-                        1f, 1f, 0x1.04p0f, 0x1.02p0f, Float.NaN, HalfFloats.fromBrain(HalfFloats.toBrain(-3e38f)));
+                        1f, 1f, 0x1.04p0f, 0x1.02p0f, Float.NaN, HalfPrecision.fromBrain(HalfPrecision.toBrain(-3e38f)));
     }
 
     @Test
     void nestedArraysHaveTheShapeOfTheirRows() {
-        Tensor cube = Tensor.ofArray(new int[][][] {{{1, 2}, {3, 4}, {5, 6}}});
+        InferTensor cube = InferTensor.ofArray(new int[][][] {{{1, 2}, {3, 4}, {5, 6}}});
         assertThat(cube.toString()).isEqualTo("INT32[1,3,2]");
         assertThat(cube.asInts()).containsExactly(1, 2, 3, 4, 5, 6);
-        assertThat(Tensor.ofArray(new float[0][]).shape()).containsExactly(0, 0);
-        assertThat(Tensor.ofArray(new String[][] {{"a"}, {"b"}}).asStrings()).containsExactly("a", "b");
-        assertThat(Tensor.ofArray(new short[] {-1}).dataType()).isEqualTo(DataType.INT16);
-        assertThatThrownBy(() -> Tensor.ofArray(new float[][] {{1, 2}, {3}}))
+        assertThat(InferTensor.ofArray(new float[0][]).shape()).containsExactly(0, 0);
+        assertThat(InferTensor.ofArray(new String[][] {{"a"}, {"b"}}).asStrings()).containsExactly("a", "b");
+        assertThat(InferTensor.ofArray(new short[] {-1}).dataType()).isEqualTo(TensorDataType.INT16);
+        assertThatThrownBy(() -> InferTensor.ofArray(new float[][] {{1, 2}, {3}}))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("1 elements in dimension 1");
-        assertThatThrownBy(() -> Tensor.ofArray("text")).hasMessageContaining("java.lang.String");
+        assertThatThrownBy(() -> InferTensor.ofArray("text")).hasMessageContaining("java.lang.String");
     }
 
     @Test
     void aShapeThatDoesNotFitIsRefused() {
-        assertThatThrownBy(() -> Tensor.of(new float[] {1, 2, 3}, 2, 2))
+        assertThatThrownBy(() -> InferTensor.of(new float[] {1, 2, 3}, 2, 2))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessage("shape [2,2] has 4 elements, but 3 are given");
-        assertThatThrownBy(() -> Tensor.of(new float[] {1}, -1)).hasMessageContaining("negative");
-        assertThatThrownBy(() -> Tensor.raw(DataType.INT32, ByteBuffer.allocate(7), 2))
+        assertThatThrownBy(() -> InferTensor.of(new float[] {1}, -1)).hasMessageContaining("negative");
+        assertThatThrownBy(() -> InferTensor.raw(TensorDataType.INT32, ByteBuffer.allocate(7), 2))
                 .hasMessage("the data has 7 bytes (expected: 8, of INT32[2])");
-        assertThatThrownBy(() -> Tensor.raw(DataType.BYTES, ByteBuffer.wrap(new byte[] {9, 0, 0, 0, 1}), 1))
+        assertThatThrownBy(() -> InferTensor.raw(TensorDataType.BYTES, ByteBuffer.wrap(new byte[] {9, 0, 0, 0, 1}), 1))
                 .hasMessageContaining("element 0 of the BYTES data ends after the data");
     }
 
     @Test
     void conversionsAreExactOrRefused() {
-        Tensor unsigned =
-                Tensor.raw(DataType.UINT64, Tensor.of(new long[] {-1, 1L << 62}).bytes(), 2);
+        InferTensor unsigned =
+                InferTensor.raw(TensorDataType.UINT64, InferTensor.of(new long[] {-1, 1L << 62}).bytes(), 2);
         assertThat(unsigned.asDoubles()).containsExactly(0x1p64, 0x1p62);
         assertThat(unsigned.asLongs()).containsExactly(-1, 1L << 62);
         assertThatThrownBy(unsigned::asInts)
                 .isInstanceOf(ArithmeticException.class)
                 .hasMessageContaining("18446744073709551615");
-        assertThat(Tensor.of(new boolean[] {true, false}).asLongs()).containsExactly(1, 0);
-        assertThatThrownBy(Tensor.of(new float[] {1})::asLongs)
+        assertThat(InferTensor.of(new boolean[] {true, false}).asLongs()).containsExactly(1, 0);
+        assertThatThrownBy(InferTensor.of(new float[] {1})::asLongs)
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("FP32");
-        assertThatThrownBy(Tensor.of(new long[] {1})::asStrings).hasMessageContaining("INT64");
+        assertThatThrownBy(InferTensor.of(new long[] {1})::asStrings).hasMessageContaining("INT64");
         FloatBuffer buffer = FloatBuffer.wrap(new float[] {1, 2, 3}).position(1);
-        assertThat(Tensor.of(buffer).asFloats()).containsExactly(2, 3);
+        assertThat(InferTensor.of(buffer).asFloats()).containsExactly(2, 3);
         assertThat(buffer.position()).isEqualTo(1);
     }
 

@@ -5,7 +5,7 @@ package io.nereid.client.infer;
 import java.util.Locale;
 
 /** The data types of Open Inference V2. Immutable. */
-public enum DataType {
+public enum TensorDataType {
     BOOL(1),
     UINT8(1),
     UINT16(2),
@@ -26,7 +26,7 @@ public enum DataType {
 
     private final int size;
 
-    DataType(int size) {
+    TensorDataType(int size) {
         this.size = size;
     }
 
@@ -45,13 +45,13 @@ public enum DataType {
      *
      * @throws IllegalArgumentException for a name that is not a data type
      */
-    public static DataType of(String name) {
+    public static TensorDataType of(String name) {
         String upper = name.toUpperCase(Locale.ROOT);
         String bare = upper.startsWith("TYPE_") ? upper.substring(5) : upper;
         if (bare.equals("STRING")) {
             return BYTES;
         }
-        for (DataType type : values()) {
+        for (TensorDataType type : values()) {
             if (type.name().equals(bare)) {
                 return type;
             }

@@ -11,4 +11,4 @@ import java.net.http.HttpHeaders;
  * @param headers its headers
  * @param body the body
  */
-record HttpReply(int status, HttpHeaders headers, byte[] body) {}
+record HttpAnswer(int status, HttpHeaders headers, byte[] body) {}

@@ -3,10 +3,10 @@
 package io.nereid.client.rest;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import io.nereid.client.infer.DataType;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.Tensor;
+import io.nereid.client.infer.InferTensor;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
@@ -14,22 +14,22 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 
 /** Writes the elements of one tensor as JSON. Confined to one thread. */
-final class ElementWriter {
-    private final Tensor tensor;
-    private final DataType type;
+final class JsonElementWriter {
+    private final InferTensor tensor;
+    private final TensorDataType type;
     private final ByteBuffer bytes;
     private final float[] halves;
     private final byte[][] texts;
     private final boolean base64;
 
     /** Writes BYTES that are not UTF-8 as objects with {@code b64} where {@code base64}; else they are refused. */
-    ElementWriter(Tensor tensor, boolean base64) {
+    JsonElementWriter(InferTensor tensor, boolean base64) {
         this.tensor = tensor;
         this.type = tensor.dataType();
         this.bytes = tensor.bytes();
         this.base64 = base64;
-        this.halves = type == DataType.FP16 || type == DataType.BF16 ? tensor.asFloats() : new float[0];
-        this.texts = type == DataType.BYTES ? tensor.asByteArrays() : new byte[0][];
+        this.halves = type == TensorDataType.FP16 || type == TensorDataType.BF16 ? tensor.asFloats() : new float[0];
+        this.texts = type == TensorDataType.BYTES ? tensor.asByteArrays() : new byte[0][];
     }
 
     /** Writes all elements as one array. */

@@ -15,14 +15,14 @@ import java.util.Map;
  * @param durations totals by name: {@code success}, {@code fail}, {@code queue}, {@code compute_input},
  *     {@code compute_infer}, {@code compute_output}, {@code cache_hit}, {@code cache_miss}
  */
-public record ModelStatistics(
+public record ModelStatisticsResponse(
         String name,
         String version,
         long lastInferenceMillis,
         long inferenceCount,
         long executionCount,
         Map<String, Total> durations) {
-    public ModelStatistics {
+    public ModelStatisticsResponse {
         durations = Map.copyOf(durations);
     }
 

@@ -20,8 +20,8 @@ import java.time.Duration;
  * @param maxDelay the longest delay that the client chooses
  * @param management whether loading and unloading are repeated
  */
-public record RetryPolicy(int maxAttempts, Duration initialDelay, Duration maxDelay, boolean management) {
-    public RetryPolicy {
+public record RequestRetryPolicy(int maxAttempts, Duration initialDelay, Duration maxDelay, boolean management) {
+    public RequestRetryPolicy {
         if (maxAttempts < 1) {
             throw new IllegalArgumentException("maxAttempts " + maxAttempts + " (expected: 1 or more)");
         }
@@ -32,28 +32,28 @@ public record RetryPolicy(int maxAttempts, Duration initialDelay, Duration maxDe
     }
 
     /** Three attempts, with delays from 100 milliseconds to 2 seconds. The default of the client. */
-    public static RetryPolicy standard() {
+    public static RequestRetryPolicy standard() {
         return ofAttempts(3);
     }
 
     /** One attempt. */
-    public static RetryPolicy none() {
+    public static RequestRetryPolicy none() {
         return ofAttempts(1);
     }
 
     /** A number of attempts, with delays from 100 milliseconds to 2 seconds. */
-    public static RetryPolicy ofAttempts(int maxAttempts) {
-        return new RetryPolicy(maxAttempts, Duration.ofMillis(100), Duration.ofSeconds(2), false);
+    public static RequestRetryPolicy ofAttempts(int maxAttempts) {
+        return new RequestRetryPolicy(maxAttempts, Duration.ofMillis(100), Duration.ofSeconds(2), false);
     }
 
     /** The same attempts with other delays. */
-    public RetryPolicy withDelays(Duration initial, Duration max) {
-        return new RetryPolicy(maxAttempts, initial, max, management);
+    public RequestRetryPolicy withDelays(Duration initial, Duration max) {
+        return new RequestRetryPolicy(maxAttempts, initial, max, management);
     }
 
     /** Repeats loading and unloading too. */
-    public RetryPolicy withManagement() {
-        return new RetryPolicy(maxAttempts, initialDelay, maxDelay, true);
+    public RequestRetryPolicy withManagement() {
+        return new RequestRetryPolicy(maxAttempts, initialDelay, maxDelay, true);
     }
 
     /**
