@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time as clock
 
+import debian
 import distribution
 import files
 import image
@@ -19,7 +20,7 @@ import maven
 import platforms
 import wheel
 
-PARTS = ("distribution", "image", "wheel", "maven")
+PARTS = ("distribution", "image", "wheel", "debian", "maven")
 
 
 def main():
@@ -51,7 +52,7 @@ def main():
         print(f"release: {size:7.1f} MB {clock.monotonic() - begun:6.1f} s  {file}{more}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="nereid-release-") as work:
-        if {"distribution", "image", "wheel"} & set(parts):
+        if {"distribution", "image", "wheel", "debian"} & set(parts):
             program(given, parts, name, version, created, time, jdk, work, report)
         if "maven" in parts:
             begun = clock.monotonic()
@@ -76,7 +77,7 @@ def main():
 
 
 def program(given, parts, name, version, created, time, jdk, work, report):
-    """Makes the distributions, the wheel and the image, from the folder that the build of apps/nereid leaves."""
+    """Makes the distributions, the packages and the image, from the folder that the build of apps/nereid leaves."""
     target = os.path.join(given.tree, "apps/nereid/target")
     built = os.path.join(target, "dist", name)
     if not os.path.isdir(built):
@@ -118,6 +119,9 @@ def program(given, parts, name, version, created, time, jdk, work, report):
     if "wheel" in parts:
         begun = clock.monotonic()
         report(wheel.build(given.out, given.tree, stage, version, platform, time), begun)
+    if "debian" in parts:
+        begun = clock.monotonic()
+        report(debian.build(given.out, given.tree, stage, version, platform, time, work), begun)
     if "image" in parts:
         begun = clock.monotonic()
         file = f"{name}-image-{platform.oci}.tar"

@@ -3,7 +3,7 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release [distribution] [image] [wheel] [maven]
+    python3 testing/artefacts/check.py target/release [distribution] [image] [wheel] [debian] [maven]
 
 Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
@@ -26,9 +26,10 @@ import urllib.request
 
 import consumers
 import container
+import debian
 import wheel
 
-PARTS = ("distribution", "image", "wheel", "maven")
+PARTS = ("distribution", "image", "wheel", "debian", "maven")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -329,9 +330,11 @@ def main():
             home, outside = distribution(release, work)
             if "image" in parts:
                 image(release, work, home, outside)
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        shell = tools(os.path.join(work, "shell"))
+        if "debian" in parts:
+            debian.check_debian(release, work, shell, root, check, skip, answers, free_port)
         if "wheel" in parts:
-            root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-            shell = tools(os.path.join(work, "shell"))
             wheel.check_wheel(release, work, shell, root, check, skip, wait_ready, free_port)
         if "maven" in parts:
             begun = time.monotonic()

@@ -3,6 +3,7 @@
 package io.nereid.app.process;
 
 import io.nereid.base.Threads;
+import io.nereid.transport.ServiceManagerNotifier;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
@@ -19,6 +20,9 @@ import java.util.function.BooleanSupplier;
  * }</pre>
  */
 public final class Termination {
+    /** systemd's, where it has started this process. */
+    private static final ServiceManagerNotifier MANAGER = new ServiceManagerNotifier(System.getenv("NOTIFY_SOCKET"));
+
     private final BooleanSupplier stop;
     private final AtomicBoolean begun = new AtomicBoolean();
     private final CompletableFuture<Integer> ended = new CompletableFuture<>();
@@ -49,6 +53,7 @@ public final class Termination {
     /** Stops the server, or waits until it has been stopped; returns the exit status. */
     private int run() {
         if (begun.compareAndSet(false, true)) {
+            boolean unused = MANAGER.send("STOPPING=1");
             int status = 1;
             try {
                 status = stop.getAsBoolean() ? 0 : 1;
@@ -67,6 +72,13 @@ public final class Termination {
     /** Completes with the exit status when the server has been stopped. */
     public CompletableFuture<Integer> ended() {
         return ended;
+    }
+
+    /** Notifies the service manager that the server has started: every model is available, or has failed. */
+    public void started() {
+        if (!begun()) {
+            boolean unused = MANAGER.send("READY=1");
+        }
     }
 
     /** Waits until the server has been stopped; returns the exit status. */

@@ -341,11 +341,11 @@ public final class ServeCommand implements Callable<Integer> {
         });
         try {
             start(server, opened, served, repositories, access, out);
+            termination.started();
         } catch (Exception e) {
-            if (!termination.begun()) {
+            if (!termination.begun()) { // Else the exception is a consequence of the end while models load.
                 throw e;
             }
-            // The server is being stopped while its models load; the exception is a consequence.
         }
         return termination.await();
     }
