@@ -76,13 +76,13 @@ def serve(system, work, env, port, check, answers):
             command, env={**env, "NOTIFY_SOCKET": address}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         try:
-            told = manager.recv(4096)
-            check(told == b"READY=1" and answers(port), f"the service says {told.decode()} when its models answer")
+            said = manager.recv(4096)
+            check(said == b"READY=1" and answers(port), f"the service says {said.decode()} when its models answer")
             process.send_signal(signal.SIGHUP)
             process.send_signal(signal.SIGTERM)
-            told = manager.recv(4096)
+            said = manager.recv(4096)
             output = process.communicate(timeout=60)[0]
-            check(told == b"STOPPING=1" and process.returncode == 0, f"SIGTERM ends it with {process.returncode} after {told.decode()}")
+            check(said == b"STOPPING=1" and process.returncode == 0, f"SIGTERM ends it with {process.returncode} after {said.decode()}")
         except TimeoutError:
             process.kill()
             output = process.communicate()[0]
