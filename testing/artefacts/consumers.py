@@ -86,6 +86,7 @@ def repository(release, work, check, skip):
     shutil.copytree(os.path.join(ROOT, "examples/embedding"), projects, ignore=shutil.ignore_patterns("target", "build", ".gradle"))
     models = os.path.join(ROOT, "examples/models")
     with_maven(maven, os.path.join(projects, "maven"), url, version, models, check)
+    builds(maven, projects, "kafka-streams", url, version, models, check)
     with_gradle(os.path.join(projects, "gradle"), url, version, models, check, skip)
 
 
@@ -168,6 +169,14 @@ def with_maven(maven, project, url, version, models, check):
     bare = os.pathsep.join([os.path.join(target, "classes"), *[j for j in jars if os.path.basename(j) not in chosen]])
     said = java("-cp", bare, "com.example.iris.Main", models)
     check(said.stdout == ANSWER and "No SLF4J providers were found" in said.stderr, f"it runs without a logging backend {said.stderr[-500:]}")
+
+
+def builds(maven, projects, name, url, version, models, check):
+    """A program whose tests show that it works."""
+    status, said = maven.run(
+        os.path.join(projects, name), "package", f"-Dnereid.repository={url}", f"-Dnereid.version={version}", f"-Dmodels={models}"
+    )
+    check(status == 0, f"examples/embedding/{name} builds, and its tests pass {'' if status == 0 else said[-2000:]}")
 
 
 def java(*arguments):
