@@ -210,7 +210,7 @@ def build(path, stage, source, version, platform, jdk, time, created, revision, 
             "Entrypoint": ["nereid"],
             "Cmd": ["serve", "/models"],
             "WorkingDir": "/",
-            "ExposedPorts": {"8000/tcp": {}},
+            "ExposedPorts": {"8080/tcp": {}},
             "StopSignal": "SIGTERM",
             "Labels": labels,
             "Healthcheck": {
