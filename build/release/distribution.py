@@ -161,7 +161,16 @@ def share(stage):
 
 
 def build(dist, stage, platform, jdk, time):
-    """Makes the distribution of a platform in the folder stage, with a runtime when jdk is one for it."""
+    """Makes the distribution of this machine's platform in the folder stage."""
+    thin(dist, stage, platform, time)
+    runtime(jdk, os.path.join(stage, "runtime"), time)
+    share(stage)
+    archive(stage, jdk, time)
+    return stage
+
+
+def thin(dist, stage, platform, time):
+    """Copies what all distributions have into the folder stage, with the native libraries of one platform."""
     shutil.rmtree(stage, ignore_errors=True)
     shutil.copytree(dist, stage, symlinks=True)
     for name in LARGE_EXAMPLES:
@@ -169,8 +178,3 @@ def build(dist, stage, platform, jdk, time):
         os.remove(os.path.join(stage, "examples", "requests", name + ".json"))
     libraries(stage, platform)
     files.normalize(stage, time)
-    if jdk is not None:
-        runtime(jdk, os.path.join(stage, "runtime"), time)
-        share(stage)
-        archive(stage, jdk, time)
-    return stage

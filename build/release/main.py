@@ -15,12 +15,13 @@ import time as clock
 import debian
 import distribution
 import files
+import foreign
 import image
 import maven
 import platforms
 import wheel
 
-PARTS = ("distribution", "image", "wheel", "debian", "maven")
+PARTS = ("distribution", "aarch64", "image", "wheel", "debian", "maven")
 
 
 def main():
@@ -52,7 +53,7 @@ def main():
         print(f"release: {size:7.1f} MB {clock.monotonic() - begun:6.1f} s  {file}{more}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="nereid-release-") as work:
-        if {"distribution", "image", "wheel", "debian"} & set(parts):
+        if {"distribution", "aarch64", "image", "wheel", "debian"} & set(parts):
             program(given, parts, name, version, created, time, jdk, work, report)
         if "maven" in parts:
             begun = clock.monotonic()
@@ -116,6 +117,8 @@ def program(given, parts, name, version, created, time, jdk, work, report):
         for generated in ("sbom.cdx.json", "THIRD-PARTY.txt"):
             shutil.copy(os.path.join(target, generated), given.out)
             report(generated, begun)
+    if "aarch64" in parts:
+        other(given, name, time, stage, plain, work, report)
     if "wheel" in parts:
         begun = clock.monotonic()
         report(wheel.build(given.out, given.tree, stage, version, platform, time), begun)
@@ -130,6 +133,25 @@ def program(given, parts, name, version, created, time, jdk, work, report):
             os.path.join(given.out, file), stage, launcher, version, platform, jdk, time, created, given.revision, work
         )
         report(file, begun, f" ({size / 1e6:.0f} MB unpacked)")
+
+
+def other(given, name, time, stage, plain, work, report):
+    """Makes the distribution for Linux on aarch64 on a machine of another kind."""
+    begun = clock.monotonic()
+    platform = platforms.PLATFORMS["linux-aarch64"]
+    why = foreign.missing(platform)
+    if why:
+        print(f"release: {platform.name} is not made: {why}")
+        return
+    target = os.path.join(work, platform.name, name)
+    distribution.thin(plain, target, platform, time)
+    java = foreign.runtime(platform, os.path.join(target, "runtime"), time, work)
+    # The program's own texts are the same everywhere.
+    shutil.copytree(os.path.join(stage, "share"), os.path.join(target, "share"))
+    files.normalize(target, time)
+    file = f"{name}-{platform.name}.tar.gz"
+    files.tar_gz(os.path.join(given.out, file), target, time, name)
+    report(file, begun, f" (runtime: Java {java})")
 
 
 def sign(folder, names):

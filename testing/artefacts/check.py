@@ -3,7 +3,7 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release [distribution] [image] [wheel] [debian] [maven]
+    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [wheel] [debian] [maven]
 
 Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
@@ -24,12 +24,13 @@ import time
 import urllib.error
 import urllib.request
 
+import aarch64
 import consumers
 import container
 import debian
 import wheel
 
-PARTS = ("distribution", "image", "wheel", "debian", "maven")
+PARTS = ("distribution", "aarch64", "image", "wheel", "debian", "maven")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -332,6 +333,8 @@ def main():
                 image(release, work, home, outside)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         shell = tools(os.path.join(work, "shell"))
+        if "aarch64" in parts:
+            aarch64.check_aarch64(release, work, root, unpack, check, skip, wait_ready, free_port)
         if "debian" in parts:
             debian.check_debian(release, work, shell, root, check, skip, answers, free_port)
         if "wheel" in parts:
