@@ -175,7 +175,7 @@ public final class HttpCalls {
     }
 
     @SuppressWarnings("CollectionUndefinedEquality") // futures are compared by identity
-    private <B, T> CompletableFuture<T> exchange(
+    private <B extends @Nullable Object, T extends @Nullable Object> CompletableFuture<T> exchange(
             HttpRequest request,
             HttpResponse.BodyHandler<B> handler,
             AtomicBoolean began,
@@ -193,7 +193,7 @@ public final class HttpCalls {
         return result;
     }
 
-    private <B, T> void begin(
+    private <B extends @Nullable Object, T extends @Nullable Object> void begin(
             HttpRequest request,
             HttpResponse.BodyHandler<B> handler,
             AtomicBoolean began,
