@@ -19,6 +19,7 @@ cannot() {
 why=$("$here/network.sh" check) || cannot "$why"
 "$here/cluster.sh" binary >/dev/null || { command -v go >/dev/null && "$here/cluster.sh" build >/dev/null; } ||
     cannot "the control plane is not built and cannot be (testing/kubernetes/cluster.sh build)"
+"$here/helm.sh" binary >/dev/null || "$here/helm.sh" build >/dev/null || echo "helm could not be built: the chart is not installed" >&2
 if ! ls "$root"/apps/nereid/target/dist/nereid-*/bin/nereid "$here"/target/nereid-testing-kubernetes-*.jar >/dev/null 2>&1; then
     (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl apps/nereid,testing/kubernetes,examples -am package) >&2
 fi
@@ -35,9 +36,9 @@ export NEREID_TARGET=cluster PYTHONDONTWRITEBYTECODE=1
 if [ "${1:-}" = --all ]; then
     shift
     export NEREID_CHANGES=${NEREID_CHANGES:-50} NEREID_SERVICES=${NEREID_SERVICES:-200}
-    suites=(test_cluster.py test_control.py test_control_more.py test_control_graph_grpc.py test_control_logger.py)
+    suites=(test_cluster.py test_cluster_chart.py test_control.py test_control_more.py test_control_graph_grpc.py test_control_logger.py)
 else
-    suites=(test_cluster.py test_control.py)
+    suites=(test_cluster.py test_cluster_chart.py test_control.py)
     only="test_cluster or client_of_the_resources or sklearn or boosted or onnx_needs or triton or custom_predictor or transformer or explainer_of"
     set -- -k "$only or canary_gets or batcher or of_one_node or switch_goes or archive or woken_by_grpc" "$@"
 fi

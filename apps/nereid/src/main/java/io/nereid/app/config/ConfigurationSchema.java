@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Stream;
 import picocli.CommandLine.Help.Ansi;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
@@ -64,7 +66,12 @@ final class ConfigurationSchema {
         }
         if (java.isEnum()) {
             ArrayNode values = type.putArray("enum");
-            Arrays.stream(java.getEnumConstants()).forEach(constant -> values.add(constant.toString()));
+            // The program takes them in either case; its help has them in lower case.
+            Arrays.stream(java.getEnumConstants())
+                    .map(Object::toString)
+                    .flatMap(constant -> Stream.of(constant.toLowerCase(Locale.ROOT), constant))
+                    .distinct()
+                    .forEach(values::add);
             return type;
         }
         type.putArray("type").add("string").add("number").add("boolean");

@@ -151,8 +151,13 @@ public final class ModelServerFlags {
         return reason;
     }
 
-    /** Waits for the end of the grace period, while requests are served. Blocks. */
-    public void grace() {
+    /**
+     * Waits for the end of the grace period, while requests are served. Blocks.
+     *
+     * @param begin run first: what lets clients know that the server is about to end
+     */
+    public void grace(Runnable begin) {
+        begin.run();
         try {
             long millis = hopeless ? 0 : Units.duration(gracePeriod).toMillis();
             boolean unused = new CountDownLatch(1).await(millis, TimeUnit.MILLISECONDS);

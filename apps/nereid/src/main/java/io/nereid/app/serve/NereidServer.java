@@ -283,6 +283,15 @@ public final class NereidServer {
     }
 
     /**
+     * Begins the end while everything is still served: HTTP/1.1 responses close their connections, so that clients with
+     * requests reconnect, through their load balancer, to servers that stay. Without it a connection that is idle for a
+     * moment would be closed under the client's next request.
+     */
+    public void announceDrain() {
+        transport.announceDrain();
+    }
+
+    /**
      * Drains and stops the server. Readiness turns false at once. While requests are in progress, for at most half of
      * the limit, the ports stay open, so that load balancers see the failed readiness and the requests that they still
      * send are served. Then no new connections are accepted, and the requests in progress get the remaining time.

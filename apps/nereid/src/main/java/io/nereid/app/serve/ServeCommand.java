@@ -330,7 +330,7 @@ public final class ServeCommand implements Callable<Integer> {
         List<InetSocketAddress> opened = tfs.portsAfterModels() ? List.of() : server.listen();
         Termination termination = Termination.install(() -> {
             // A shutdown hook closes the log, perhaps before this one: hence standard error.
-            modelServer.grace();
+            modelServer.grace(server::announceDrain);
             System.err.println(
                     "nereid: draining (readiness is false; up to " + drainTimeout + " for requests in progress)");
             boolean drained = server.stop(drain);

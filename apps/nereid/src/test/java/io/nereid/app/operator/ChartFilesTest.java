@@ -4,11 +4,15 @@ package io.nereid.app.operator;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.core.util.DefaultIndenter;
+import com.fasterxml.jackson.core.util.DefaultPrettyPrinter;
+import com.fasterxml.jackson.core.util.Separators;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.Main;
 import io.nereid.app.text.YamlWriter;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
@@ -17,6 +21,8 @@ import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
 import io.nereid.control.kubernetes.manifest.OperatorManifests;
 import io.nereid.testing.kubernetes.TestCluster;
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,10 +35,12 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import picocli.CommandLine;
 
 /**
- * The files of the Helm chart that are made from the program: definitions, rights, settings and runtimes. With {@code
- * -Dnereid.chart.update=true}, as {@code deploy/helm/update.sh} runs it, they are written instead of compared.
+ * The files of the Helm chart that are made from the program: definitions, rights, settings, runtimes, and the options of
+ * {@code nereid serve}. With {@code -Dnereid.chart.update=true}, as {@code deploy/helm/update.sh} runs it, they are written
+ * instead of compared.
  */
 class ChartFilesTest {
     static final Path CHART = TestCluster.root().resolve("deploy/helm/nereid");
@@ -41,6 +49,13 @@ class ChartFilesTest {
     private static final String IMAGE = "image-of-the-chart";
 
     private static final ObjectMapper JSON = new ObjectMapper();
+
+    /** Options that the chart sets by values of its own, and those that open ports or programs which it does not know. */
+    private static final Pattern NOT_IN_SERVER_CONFIG =
+            Pattern.compile("models|model-repository|host|(grpc-|metrics-|rest_api_)?port|compat-ports|grpc_socket_path"
+                    + "|drain-timeout|grace-period|tls-(cert|key|client-ca|client-verify)|grpc-use-ssl(-mutual)?"
+                    + "|ssl_config_file|api-keys|access-config|control|control-.*|pvc-root|storage-allow|ingress-domain"
+                    + "|model-cache|model-cache-size");
 
     private static ManifestOptions options(List<String> watched, Part... without) {
         Set<Part> parts = EnumSet.copyOf(ManifestOptions.DEFAULT_PARTS);
@@ -129,6 +144,7 @@ class ChartFilesTest {
                 .properties()) {
             files.put("files/runtimes/" + resource.getKey(), resource.getValue().asText());
         }
+        files.put("files/alerts.yaml", Files.readString(TestCluster.root().resolve("deploy/monitoring/alerts.yaml")));
         return files;
     }
 
@@ -153,6 +169,77 @@ class ChartFilesTest {
         expected.forEach((path, text) -> assertThat(found.get(path).equals(text))
                 .as(path + " is up to date: " + what)
                 .isTrue());
+    }
+
+    @Test
+    void theSchemaHasTheOptionsOfTheServer() throws Exception {
+        StringWriter out = new StringWriter();
+        CommandLine program = Main.commandLine().setOut(new PrintWriter(out, true));
+        assertThat(program.execute("config", "schema")).isZero();
+        ObjectNode options = JsonNodeFactory.instance.objectNode();
+        JSON.readTree(out.toString()).path("properties").properties().forEach(option -> {
+            if (!NOT_IN_SERVER_CONFIG.matcher(option.getKey()).matches()) {
+                // Helm does not fill in defaults; the descriptions name them.
+                ((ObjectNode) option.getValue()).remove("default");
+                options.set(option.getKey(), option.getValue());
+            }
+        });
+        Path file = CHART.resolve("values.schema.json");
+        ObjectNode schema = (ObjectNode) JSON.readTree(Files.readString(file));
+        ObjectNode config = (ObjectNode) schema.at("/properties/server/properties/config");
+        if (Boolean.getBoolean("nereid.chart.update")) {
+            config.set("properties", options);
+            DefaultPrettyPrinter printer = new DefaultPrettyPrinter(
+                    Separators.createDefaultInstance().withObjectFieldValueSpacing(Separators.Spacing.AFTER));
+            printer.indentArraysWith(new DefaultIndenter("  ", "\n"));
+            printer.indentObjectsWith(new DefaultIndenter("  ", "\n"));
+            Files.writeString(file, JSON.writer(printer).writeValueAsString(schema) + "\n");
+        }
+        assertThat(config.path("properties").equals(options))
+                .as("the options of server.config are up to date: run deploy/helm/update.sh")
+                .isTrue();
+    }
+
+    @Test
+    void theDocumentHasTheValuesOfTheServer() throws Exception {
+        JsonNode values = ManifestReader.parse(Files.readString(CHART.resolve("values.yaml")), "values.yaml")
+                .get(0)
+                .path("server");
+        JsonNode schema = JSON.readTree(Files.readString(CHART.resolve("values.schema.json")));
+        StringBuilder table = new StringBuilder("| value | default | |\n|---|---|---|\n");
+        rows("server", values, schema.path("properties").path("server"), table);
+        Path file = TestCluster.root().resolve("docs/HELM-SERVER.md");
+        String document = Files.readString(file);
+        String begin = "<!-- written by deploy/helm/update.sh -->\n";
+        int from = document.indexOf(begin) + begin.length();
+        int to = document.indexOf("\n\n", from) + 1;
+        if (Boolean.getBoolean("nereid.chart.update")) {
+            Files.writeString(file, document.substring(0, from) + table + document.substring(to));
+        } else {
+            assertThat(document.substring(from, to))
+                    .as("the table of docs/HELM-SERVER.md is up to date: run deploy/helm/update.sh")
+                    .isEqualTo(table.toString());
+        }
+    }
+
+    private static void rows(String path, JsonNode value, JsonNode schema, StringBuilder table) {
+        if (value.isObject() && !value.isEmpty() && schema.has("properties")) {
+            value.properties()
+                    .forEach(entry -> rows(
+                            path + "." + entry.getKey(),
+                            entry.getValue(),
+                            schema.path("properties").path(entry.getKey()),
+                            table));
+            return;
+        }
+        String text = value.isTextual() ? value.asText() : value.toString();
+        table.append("| `")
+                .append(path)
+                .append("` | ")
+                .append(text.isEmpty() || value.isContainerNode() && value.isEmpty() ? "" : '`' + text + '`')
+                .append(" | ")
+                .append(schema.path("description").asText())
+                .append(" |\n");
     }
 
     @Test

@@ -26,7 +26,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -38,49 +37,22 @@ import picocli.CommandLine;
 /** The Helm chart, with the real helm and a real API server. */
 class ChartTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final Path SCRIPT = TestCluster.root().resolve("testing/kubernetes/helm.sh");
 
     @TempDir
     static Path directory;
 
     @BeforeAll
     static void isBuilt() throws Exception {
-        boolean built;
-        try {
-            built = !helm("binary").isBlank();
-        } catch (IOException e) {
-            built = false;
-        }
-        assumeTrue(built, "helm is not built (testing/kubernetes/helm.sh build): the chart is not tested");
+        String why = new Helm(directory).unavailable().orElse("");
+        assumeTrue(why.isEmpty(), why);
     }
 
     private static String helm(String... arguments) throws IOException, InterruptedException {
-        List<String> command = new ArrayList<>(List.of(SCRIPT.toString()));
-        command.addAll(List.of(arguments));
-        Path out = Files.createTempFile(directory, "helm", ".out");
-        Path err = Files.createTempFile(directory, "helm", ".err");
-        ProcessBuilder builder =
-                new ProcessBuilder(command).redirectOutput(out.toFile()).redirectError(err.toFile());
-        // Nothing of the user's own configuration of helm may change the result.
-        for (String folder : List.of("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")) {
-            builder.environment().put(folder, directory.resolve("helm").toString());
-        }
-        Process process = builder.start();
-        if (!process.waitFor(5, TimeUnit.MINUTES)) {
-            process.destroyForcibly();
-            throw new IOException("helm " + String.join(" ", arguments) + " took more than five minutes");
-        }
-        if (process.exitValue() != 0) {
-            throw new IOException(
-                    "helm " + String.join(" ", arguments) + ": " + Files.readString(err) + Files.readString(out));
-        }
-        return Files.readString(out);
+        return new Helm(directory).run(arguments);
     }
 
     private static Path values(String text) throws IOException {
-        Path file = Files.createTempFile(directory, "values", ".yaml");
-        Files.writeString(file, text);
-        return file;
+        return new Helm(directory).file(text);
     }
 
     private static Map<String, JsonNode> rendered(String values, String namespace) throws Exception {
