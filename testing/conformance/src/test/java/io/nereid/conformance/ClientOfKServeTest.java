@@ -10,9 +10,9 @@ import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.InferTensor;
 import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
@@ -80,7 +80,8 @@ class ClientOfKServeTest {
         for (Way way : List.of(Way.JSON, Way.GRPC)) {
             try (NereidClient client = builder(way)
                     .timeout(Duration.ofSeconds(120))
-                    .retries(RequestRetryPolicy.ofAttempts(1000).withDelays(Duration.ofMillis(100), Duration.ofMillis(500)))
+                    .retries(RequestRetryPolicy.ofAttempts(1000)
+                            .withDelays(Duration.ofMillis(100), Duration.ofMillis(500)))
                     .build()) {
                 assertThat(client.isLive())
                         .as(() -> "the server is live: " + log())

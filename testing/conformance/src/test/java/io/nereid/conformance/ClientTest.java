@@ -8,19 +8,19 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.ResultIterator;
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
-import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
+import io.nereid.client.options.ClientTlsOptions;
 import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
-import io.nereid.client.options.ClientTlsOptions;
 import io.nereid.transport.tls.CertificateAuthority;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -151,7 +151,10 @@ class ClientTest {
                 "echo_BOOL", InferTensor.of(new boolean[] {true, false}, 2, 1),
                 "echo_UINT64",
                         InferTensor.raw(
-                                TensorDataType.UINT64, InferTensor.of(new long[] {-1, 7}).bytes(), 1, 2),
+                                TensorDataType.UINT64,
+                                InferTensor.of(new long[] {-1, 7}).bytes(),
+                                1,
+                                2),
                 "echo_INT8", InferTensor.ofArray(new byte[][] {{-128, 127}}));
         try (NereidClient client = way.client()) {
             tensors.forEach((model, tensor) -> assertThat(client.infer(InferRequest.builder(model)
@@ -173,8 +176,8 @@ class ClientTest {
                             .output(way == Way.V1 ? "predictions" : "OUTPUT0")
                             .asStrings())
                     .containsExactly("grün", "", "\"\n");
-            InferTensor large =
-                    InferTensor.raw(TensorDataType.UINT64, InferTensor.of(new long[] {-1, 7}).bytes(), 1, 2);
+            InferTensor large = InferTensor.raw(
+                    TensorDataType.UINT64, InferTensor.of(new long[] {-1, 7}).bytes(), 1, 2);
             assertThat(client.infer(InferRequest.builder("echo_UINT64")
                                     .input("INPUT0", large)
                                     .output("OUTPUT0")
@@ -292,7 +295,12 @@ class ClientTest {
                                 TensorDataType.UINT32,
                                 InferTensor.of(new int[values.length]).bytes(),
                                 values.length))
-                .input("WAIT", InferTensor.raw(TensorDataType.UINT32, InferTensor.of(new int[1]).bytes(), 1))
+                .input(
+                        "WAIT",
+                        InferTensor.raw(
+                                TensorDataType.UINT32,
+                                InferTensor.of(new int[1]).bytes(),
+                                1))
                 .build();
     }
 

@@ -257,7 +257,8 @@ public final class GrpcConnection implements ProtocolConnection {
     }
 
     @Override
-    public CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version, CallContext context) {
+    public CompletableFuture<List<ModelStatisticsResponse>> statistics(
+            String model, String version, CallContext context) {
         return call(STATISTICS, ManagementMessages.model(model, version), context, ManagementMessages::statistics);
     }
 

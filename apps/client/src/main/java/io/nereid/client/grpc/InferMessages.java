@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.grpc;
 
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.protobuf.ProtobufWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

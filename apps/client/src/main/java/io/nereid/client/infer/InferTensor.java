@@ -255,7 +255,8 @@ public final class InferTensor {
             return floats;
         }
         for (int i = 0; i < count; i++) {
-            floats[i] = dataType.isFloat() || dataType == TensorDataType.UINT64 ? (float) number(i) : (float) integer(i);
+            floats[i] =
+                    dataType.isFloat() || dataType == TensorDataType.UINT64 ? (float) number(i) : (float) integer(i);
         }
         return floats;
     }

@@ -43,7 +43,9 @@ final class NestedArrays {
             return InferTensor.ofStrings(strings, shape);
         } else if (flat instanceof byte[] bytes) {
             return InferTensor.raw(
-                    TensorDataType.INT8, InferTensor.allocate(1, count).put(bytes).flip(), shape);
+                    TensorDataType.INT8,
+                    InferTensor.allocate(1, count).put(bytes).flip(),
+                    shape);
         }
         var data = InferTensor.allocate(2, count);
         data.asShortBuffer().put((short[]) flat);

@@ -65,7 +65,8 @@ public interface ProtocolConnection extends AutoCloseable {
         throw refused("the configuration of a model", "V2");
     }
 
-    default CompletableFuture<List<ModelStatisticsResponse>> statistics(String model, String version, CallContext call) {
+    default CompletableFuture<List<ModelStatisticsResponse>> statistics(
+            String model, String version, CallContext call) {
         throw refused("statistics", "V2");
     }
 

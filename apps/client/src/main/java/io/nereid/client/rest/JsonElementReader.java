@@ -4,8 +4,8 @@ package io.nereid.client.rest;
 
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -59,7 +59,9 @@ final class JsonElementReader {
             case INT32, UINT32 -> ensure(4).putInt((int) integer(json));
             case INT64, UINT64 -> ensure(8).putLong(integer(json));
             case FP16 ->
-                ensure(2).put(InferTensor.ofHalf(new float[] {(float) number(json)}).bytes());
+                ensure(2)
+                        .put(InferTensor.ofHalf(new float[] {(float) number(json)})
+                                .bytes());
             case BF16 ->
                 ensure(2)
                         .put(InferTensor.ofBrainFloat(new float[] {(float) number(json)})

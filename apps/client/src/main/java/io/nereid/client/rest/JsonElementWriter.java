@@ -3,10 +3,10 @@
 package io.nereid.client.rest;
 
 import com.fasterxml.jackson.core.JsonGenerator;
-import io.nereid.client.infer.TensorDataType;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;

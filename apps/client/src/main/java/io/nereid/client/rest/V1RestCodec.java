@@ -5,12 +5,12 @@ package io.nereid.client.rest;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
+import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
 import io.nereid.client.infer.InferenceException.Code;
-import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -111,7 +111,8 @@ final class V1RestCodec {
         json.writeObjectFieldStart("inputs");
         for (Map.Entry<String, InferTensor> input : request.inputs().entrySet()) {
             json.writeFieldName(input.getKey());
-            new JsonElementWriter(input.getValue(), true).nested(input.getValue().shape(), 0, 0, json);
+            new JsonElementWriter(input.getValue(), true)
+                    .nested(input.getValue().shape(), 0, 0, json);
         }
         json.writeEndObject();
     }

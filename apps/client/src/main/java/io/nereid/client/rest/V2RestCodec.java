@@ -7,10 +7,10 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.util.TokenBuffer;
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
+import io.nereid.client.infer.TensorDataType;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -164,7 +164,8 @@ final class V2RestCodec {
         return new InferResult(model, version, id, outputs, parameters);
     }
 
-    private static void output(JsonParser json, ByteBuffer binary, Map<String, InferTensor> outputs) throws IOException {
+    private static void output(JsonParser json, ByteBuffer binary, Map<String, InferTensor> outputs)
+            throws IOException {
         String name = "";
         TensorDataType type = null;
         long[] shape = null;

@@ -6,13 +6,13 @@ import static io.nereid.client.rest.HttpCalls.segment;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
 import io.nereid.client.infer.ServerMetadata;
+import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.options.TensorEncoding;
 import io.nereid.client.protocol.CallContext;
 import io.nereid.client.protocol.Futures;
@@ -177,8 +177,8 @@ public final class V2RestConnection implements ProtocolConnection {
         for (JsonNode tensor : array) {
             List<Long> shape = new ArrayList<>();
             tensor.path("shape").forEach(dim -> shape.add(dim.asLong()));
-            tensors.add(
-                    new ModelMetadataResponse.TensorMetadata(Json.text(tensor, "name"), Json.text(tensor, "datatype"), shape));
+            tensors.add(new ModelMetadataResponse.TensorMetadata(
+                    Json.text(tensor, "name"), Json.text(tensor, "datatype"), shape));
         }
         return tensors;
     }

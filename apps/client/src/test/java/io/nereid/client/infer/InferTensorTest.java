@@ -31,7 +31,9 @@ class TensorTest {
             float middle = (float) ((low + high) / 2);
             short even = (short) (bits % 2 == 0 ? bits : bits + 1);
             assertThat(HalfPrecision.toHalf(middle)).as("%x", bits).isEqualTo(even);
-            assertThat(HalfPrecision.toHalf(Math.nextDown(middle))).as("%x", bits).isEqualTo((short) bits);
+            assertThat(HalfPrecision.toHalf(Math.nextDown(middle)))
+                    .as("%x", bits)
+                    .isEqualTo((short) bits);
             assertThat(HalfPrecision.toHalf(Math.nextUp(middle))).as("%x", bits).isEqualTo((short) (bits + 1));
         }
         assertThat(HalfPrecision.toHalf(65519.99f)).isEqualTo((short) 0x7bff);
@@ -44,7 +46,12 @@ class TensorTest {
         assertThat(InferTensor.ofBrainFloat(new float[] {1f, 0x1.01p0f, 0x1.03p0f, 0x1.010002p0f, Float.NaN, -3e38f})
                         .asFloats())
                 .containsExactly(
-                        1f, 1f, 0x1.04p0f, 0x1.02p0f, Float.NaN, HalfPrecision.fromBrain(HalfPrecision.toBrain(-3e38f)));
+                        1f,
+                        1f,
+                        0x1.04p0f,
+                        0x1.02p0f,
+                        Float.NaN,
+                        HalfPrecision.fromBrain(HalfPrecision.toBrain(-3e38f)));
     }
 
     @Test
@@ -53,7 +60,8 @@ class TensorTest {
         assertThat(cube.toString()).isEqualTo("INT32[1,3,2]");
         assertThat(cube.asInts()).containsExactly(1, 2, 3, 4, 5, 6);
         assertThat(InferTensor.ofArray(new float[0][]).shape()).containsExactly(0, 0);
-        assertThat(InferTensor.ofArray(new String[][] {{"a"}, {"b"}}).asStrings()).containsExactly("a", "b");
+        assertThat(InferTensor.ofArray(new String[][] {{"a"}, {"b"}}).asStrings())
+                .containsExactly("a", "b");
         assertThat(InferTensor.ofArray(new short[] {-1}).dataType()).isEqualTo(TensorDataType.INT16);
         assertThatThrownBy(() -> InferTensor.ofArray(new float[][] {{1, 2}, {3}}))
                 .isInstanceOf(IllegalArgumentException.class)
@@ -75,8 +83,8 @@ class TensorTest {
 
     @Test
     void conversionsAreExactOrRefused() {
-        InferTensor unsigned =
-                InferTensor.raw(TensorDataType.UINT64, InferTensor.of(new long[] {-1, 1L << 62}).bytes(), 2);
+        InferTensor unsigned = InferTensor.raw(
+                TensorDataType.UINT64, InferTensor.of(new long[] {-1, 1L << 62}).bytes(), 2);
         assertThat(unsigned.asDoubles()).containsExactly(0x1p64, 0x1p62);
         assertThat(unsigned.asLongs()).containsExactly(-1, 1L << 62);
         assertThatThrownBy(unsigned::asInts)
