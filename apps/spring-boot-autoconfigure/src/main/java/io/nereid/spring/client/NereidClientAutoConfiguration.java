@@ -10,6 +10,8 @@ import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.spring.client.NereidClientProperties.RetryProperties;
 import io.nereid.spring.client.NereidClientProperties.TlsProperties;
 import io.opentelemetry.api.OpenTelemetry;
+import java.io.FileNotFoundException;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
@@ -23,6 +25,7 @@ import org.springframework.boot.context.properties.source.InvalidConfigurationPr
 import org.springframework.boot.ssl.SslBundles;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
+import org.springframework.util.ResourceUtils;
 
 /**
  * Makes a client of the server of {@code nereid.client.url}, as a bean {@code nereidClient} that is closed with the application.
@@ -101,11 +104,12 @@ public class NereidClientAutoConfiguration {
         if (!files) {
             return null;
         }
-        Path authorities = tls.certificateAuthorities();
-        ClientTlsOptions options =
-                authorities == null ? ClientTlsOptions.standard() : ClientTlsOptions.trusting(authorities);
-        Path certificate = tls.certificate();
-        Path key = tls.privateKey();
+        String authorities = tls.certificateAuthorities();
+        ClientTlsOptions options = authorities == null
+                ? ClientTlsOptions.standard()
+                : ClientTlsOptions.trusting(file("certificate-authorities", authorities));
+        String certificate = tls.certificate();
+        String key = tls.privateKey();
         if (certificate == null && key == null) {
             return options;
         }
@@ -115,7 +119,16 @@ public class NereidClientAutoConfiguration {
         if (key == null) {
             throw wrong("tls.private-key", null, "There is a certificate without its private key", null);
         }
-        return options.withClientCertificate(certificate, key);
+        return options.withClientCertificate(file("certificate", certificate), file("private-key", key));
+    }
+
+    /** A path of the file system, or what is in it of a {@code file:} or {@code classpath:} location. */
+    private static Path file(String name, String text) {
+        try {
+            return ResourceUtils.isUrl(text) ? ResourceUtils.getFile(text).toPath() : Path.of(text);
+        } catch (FileNotFoundException | InvalidPathException e) {
+            throw wrong("tls." + name, text, "It is not a path of the file system: " + e.getMessage(), e);
+        }
     }
 
     private interface Step<T> {

@@ -3,7 +3,6 @@
 package io.nereid.spring.client;
 
 import io.nereid.client.options.Protocol;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -68,9 +67,9 @@ public record NereidClientProperties(
      */
     public record TlsProperties(
             @Nullable String bundle,
-            @Nullable Path certificateAuthorities,
-            @Nullable Path certificate,
-            @Nullable Path privateKey) {}
+            @Nullable String certificateAuthorities,
+            @Nullable String certificate,
+            @Nullable String privateKey) {}
 
     /** Without the key, which does not belong into logs. */
     @Override

@@ -9,10 +9,13 @@ import io.nereid.embedded.opentelemetry.OpenTelemetryTraces;
 import io.nereid.spring.embedded.NereidEmbeddedProperties.BatchingProperties;
 import io.nereid.spring.embedded.NereidEmbeddedProperties.ModelProperties;
 import io.opentelemetry.api.OpenTelemetry;
+import java.io.FileNotFoundException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnBean;
@@ -25,6 +28,7 @@ import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.util.ResourceUtils;
 
 /**
  * Loads the models of the properties into the process, as a bean {@code nereid} that is closed with the application, and a bean
@@ -56,12 +60,11 @@ public class NereidEmbeddedAutoConfiguration {
             ObjectProvider<NereidBuilderCustomizer> customizers) {
         Nereid.Builder builder = Nereid.builder().failOnModelError(properties.failOnModelError());
         for (int i = 0; i < properties.repositories().size(); i++) {
-            Path repository = properties.repositories().get(i);
+            String key = "repositories[" + i + "]";
+            String text = properties.repositories().get(i);
+            Path repository = file(key, text);
             if (!Files.isDirectory(repository)) {
-                throw wrong(
-                        "repositories[" + i + "]",
-                        repository,
-                        "It is not a directory that can be read" + here(repository));
+                throw wrong(key, text, "It is not a directory that can be read" + here(repository));
             }
             builder.repository(repository);
         }
@@ -80,12 +83,13 @@ public class NereidEmbeddedAutoConfiguration {
 
     private static void add(Nereid.Builder builder, String name, ModelProperties model) {
         String key = "models." + name + ".";
-        Path path = model.path();
-        if (path == null) {
-            throw wrong(key + "path", null, "Model '" + name + "' has no file or folder");
+        String text = model.path();
+        if (text == null || text.isEmpty()) {
+            throw wrong(key + "path", text, "Model '" + name + "' has no file or folder");
         }
+        Path path = file(key + "path", text);
         if (!Files.exists(path)) {
-            throw wrong(key + "path", path, "It does not exist or cannot be read" + here(path));
+            throw wrong(key + "path", text, "It does not exist or cannot be read" + here(path));
         }
         if (model.instances() < 1) {
             throw wrong(key + "instances", model.instances(), "It has to be 1 or more");
@@ -108,13 +112,23 @@ public class NereidEmbeddedAutoConfiguration {
         builder.model(name, path, settings);
     }
 
+    /** A path of the file system, or what is in it of a {@code file:} or {@code classpath:} location. */
+    private static Path file(String key, String text) {
+        try {
+            return ResourceUtils.isUrl(text) ? ResourceUtils.getFile(text).toPath() : Path.of(text);
+        } catch (FileNotFoundException | InvalidPathException e) {
+            throw wrong(key, text, "It is not a path of the file system: " + e.getMessage());
+        }
+    }
+
     private static String here(Path path) {
         return path.isAbsolute()
                 ? ""
                 : "; relative paths begin at " + Path.of("").toAbsolutePath();
     }
 
-    private static InvalidConfigurationPropertyValueException wrong(String name, Object value, String reason) {
+    private static InvalidConfigurationPropertyValueException wrong(
+            String name, @Nullable Object value, String reason) {
         return new InvalidConfigurationPropertyValueException(PREFIX + name, value, reason);
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spring.embedded;
 
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -11,7 +10,8 @@ import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
 
 /**
- * The properties {@code nereid.embedded}: what is loaded into the process. Immutable.
+ * The properties {@code nereid.embedded}: what is loaded into the process. Immutable. Paths are texts, for Spring would look for
+ * relative ones on the class path or in a servlet context first.
  *
  * <pre>{@code
  * nereid:
@@ -34,7 +34,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 @ConfigurationProperties("nereid.embedded")
 public record NereidEmbeddedProperties(
         @DefaultValue("true") boolean enabled,
-        @DefaultValue List<Path> repositories,
+        @DefaultValue List<String> repositories,
         @DefaultValue Map<String, ModelProperties> models,
         @Nullable Duration reload,
         @DefaultValue("true") boolean failOnModelError) {
@@ -49,7 +49,7 @@ public record NereidEmbeddedProperties(
      * @param parameters Parameters of the backend, as in config.pbtxt.
      */
     public record ModelProperties(
-            @Nullable Path path,
+            @Nullable String path,
             @DefaultValue("") String backend,
             @DefaultValue("1") int instances,
             @Nullable BatchingProperties batching,

@@ -3,10 +3,12 @@
 package io.nereid.spring.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.client.NereidClient;
 import io.nereid.client.infer.InferRequest;
+import io.nereid.client.infer.InferenceException;
 import io.nereid.embedded.Nereid;
 import io.nereid.embedded.server.EmbeddedServer;
 import io.opentelemetry.api.OpenTelemetry;
@@ -20,7 +22,9 @@ import io.opentelemetry.context.propagation.ContextPropagators;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -78,15 +82,28 @@ class NereidClientAutoConfigurationTest {
 
     @Test
     void aServerThatIsAwayIsDown() throws IOException {
-        HttpServer gone = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        int port = gone.getAddress().getPort();
-        gone.stop(0);
+        int port;
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            port = socket.getLocalPort();
+        }
         runner.withPropertyValues("nereid.client.url=http://127.0.0.1:" + port, "nereid.client.retries.max-attempts=1")
                 .run(context -> {
                     ServerHealth health = ServerHealth.of(context.getBean(NereidClient.class));
                     assertThat(health.up()).isFalse();
                     assertThat(health.state()).contains("UNAVAILABLE");
                 });
+    }
+
+    @Test
+    void aServerThatDoesNotAnswerIsDown() throws IOException {
+        try (ServerSocket silent = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            runner.withPropertyValues("nereid.client.url=http://127.0.0.1:" + silent.getLocalPort())
+                    .run(context -> {
+                        NereidClient client = context.getBean(NereidClient.class);
+                        assertThat(ServerHealth.of(client, Duration.ofMillis(10)))
+                                .isEqualTo(new ServerHealth(false, "DEADLINE_EXCEEDED: no answer within 10 ms"));
+                    });
+        }
     }
 
     @Test
@@ -122,9 +139,8 @@ class NereidClientAutoConfigurationTest {
                     .run(context -> {
                         assertThat(context.getBean(NereidClientProperties.class).toString())
                                 .doesNotContain("secret");
-                        assertThat(ServerHealth.of(context.getBean(NereidClient.class))
-                                        .up())
-                                .isFalse();
+                        NereidClient client = context.getBean(NereidClient.class);
+                        assertThatThrownBy(client::serverMetadata).isInstanceOf(InferenceException.class);
                     });
             assertThat(scope).isNotNull();
         } finally {

@@ -65,6 +65,17 @@ class NereidEmbeddedAutoConfigurationTest {
     }
 
     @Test
+    void pathsMayBeLocations() {
+        String location = Path.of(FILE).toAbsolutePath().normalize().toUri().toString();
+        runner.withPropertyValues("nereid.embedded.models.iris.path=" + location)
+                .run(context -> assertThat(context).hasSingleBean(Model.class));
+        fails(
+                List.of("nereid.embedded.models.iris.path=classpath:absent.onnx"),
+                "nereid.embedded.models.iris.path",
+                "absent.onnx");
+    }
+
+    @Test
     void closesTheEngineWithTheApplication() {
         AtomicReference<Model> kept = new AtomicReference<>();
         runner.withPropertyValues(IRIS).run(context -> kept.set(context.getBean(Model.class)));
