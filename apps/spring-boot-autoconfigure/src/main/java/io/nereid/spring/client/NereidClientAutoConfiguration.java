@@ -5,6 +5,7 @@ package io.nereid.spring.client;
 import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.options.ClientTlsOptions;
+import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestInterceptor;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.spring.client.NereidClientProperties.RetryProperties;
@@ -58,8 +59,9 @@ public class NereidClientAutoConfiguration {
             ObjectProvider<NereidClientCustomizer> customizers) {
         String url = properties.url() == null ? "" : properties.url();
         ClientBuilder builder = checked("url", url, () -> NereidClient.builder(url));
-        if (properties.protocol() != null) {
-            checked("protocol", properties.protocol(), () -> builder.protocol(properties.protocol()));
+        Protocol protocol = properties.protocol();
+        if (protocol != null) {
+            checked("protocol", protocol, () -> builder.protocol(protocol));
         }
         if (properties.apiKey() != null) {
             builder.apiKey(properties.apiKey());

@@ -19,7 +19,7 @@ import org.springframework.boot.autoconfigure.ImportAutoConfiguration;
  * <pre>{@code
  * @WebMvcTest(FlowerController.class)
  * @AutoConfigureNereid
- * class FlowerControllerTest {
+ * class FlowerControllerTest {}
  * }</pre>
  */
 @Target(ElementType.TYPE)

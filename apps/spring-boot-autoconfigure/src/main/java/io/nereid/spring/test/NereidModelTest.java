@@ -20,6 +20,7 @@ import org.springframework.core.annotation.AliasFor;
  * @NereidModelTest(properties = "nereid.embedded.models.iris.path=src/test/models/iris.onnx")
  * class IrisModelTest {
  *     @Autowired Model iris;
+ * }
  * }</pre>
  */
 @Target(ElementType.TYPE)
