@@ -59,8 +59,6 @@ class NereidEmbeddedAutoConfigurationTest {
                     assertThat(context).hasSingleBean(Nereid.class).hasSingleBean(Model.class);
                     Model iris = context.getBean("iris", Model.class);
                     assertThat(iris.predict(SETOSA).longs("label")).containsExactly(0);
-                    assertThat(iris.metadata().inputs().get(0).shape().toString())
-                            .contains("-1");
                 });
     }
 
@@ -186,10 +184,7 @@ class NereidEmbeddedAutoConfigurationTest {
         both.run(context -> {
             assertThat(context).hasFailed();
             List<FailureAnalyzer> analyzers = SpringFactoriesLoader.forDefaultResourceLocation()
-                    .load(
-                            FailureAnalyzer.class,
-                            SpringFactoriesLoader.FailureHandler.logging(
-                                    org.apache.commons.logging.LogFactory.getLog(getClass())));
+                    .load(FailureAnalyzer.class, (type, name, failure) -> {});
             FailureAnalysis analysis = analyzers.stream()
                     .filter(ModelFailureAnalyzer.class::isInstance)
                     .findFirst()
