@@ -8,10 +8,14 @@ local repository without them.
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
+import socket
 import subprocess
+import time
+import urllib.request
 import xml.etree.ElementTree
 import zipfile
 
@@ -87,6 +91,7 @@ def repository(release, work, check, skip):
     models = os.path.join(ROOT, "examples/models")
     with_maven(maven, os.path.join(projects, "maven"), url, version, models, check)
     builds(maven, projects, "kafka-streams", url, version, models, check)
+    with_spring_boot(maven, os.path.join(projects, "spring-boot"), url, version, models, check)
     with_gradle(os.path.join(projects, "gradle"), url, version, models, check, skip)
 
 
@@ -179,10 +184,59 @@ def builds(maven, projects, name, url, version, models, check):
     check(status == 0, f"examples/embedding/{name} builds, and its tests pass {'' if status == 0 else said[-2000:]}")
 
 
-def java(*arguments):
+def with_spring_boot(maven, project, url, version, models, check):
+    status, said = maven.run(project, "package", f"-Dnereid.repository={url}", f"-Dnereid.version={version}", f"-Dmodels={models}")
+    check(status == 0, f"examples/embedding/spring-boot builds, and its tests pass {'' if status == 0 else said[-2000:]}")
+    if status != 0:
+        return
+    # From the executable jar, whose libraries are jars inside a jar.
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = os.path.join(project, "target", "application.log")
+    with open(log, "w", encoding="utf-8") as file:
+        process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [java_command(), "-jar", os.path.join(project, "target/flowers.jar"), f"--models={models}", "--server.address=127.0.0.1",
+             f"--server.port={port}"],
+            stdout=file, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        answer = classified(process, f"http://127.0.0.1:{port}")
+        process.terminate()
+        process.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+    with open(log, encoding="utf-8") as file:
+        said = file.read()
+    check("setosa" in answer, f"the application answers: {answer} {said[-1500:] if 'setosa' not in answer else ''}")
+
+
+def classified(process, url):
+    """The answer of the application to a flower, once it is ready."""
+    deadline = time.monotonic() + 90
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url + "/actuator/health/readiness", timeout=10):
+                break
+        except OSError:
+            time.sleep(0.2)
+    flower = json.dumps({"measures": [5.1, 3.5, 1.4, 0.2]}).encode()
+    request = urllib.request.Request(url + "/classify", flower, {"content-type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.read().decode()
+    except OSError as e:
+        return f"no answer: {e}"
+
+
+def java_command():
     home = os.environ.get("JAVA_HOME")
-    command = os.path.join(home, "bin/java") if home else "java"
-    return subprocess.run([command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+    return os.path.join(home, "bin/java") if home else "java"
+
+
+def java(*arguments):
+    return subprocess.run([java_command(), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
 
 
 def with_gradle(project, url, version, models, check, skip):

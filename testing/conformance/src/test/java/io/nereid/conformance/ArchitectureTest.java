@@ -124,6 +124,9 @@ class ArchitectureTest {
         testing/junit | io.nereid.junit | . | base spi apps/embedded apps/embedded-server
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/client | io.nereid.client | . infer options | base protobuf-lite
+        apps/spring-boot-autoconfigure | io.nereid.spring | embedded client test | base spi apps/embedded apps/client
+        apps/spring-boot-starter | io.nereid.spring.boot4 | . | apps/embedded apps/client apps/spring-boot-autoconfigure
+        apps/spring-boot3-starter | io.nereid.spring.boot3 | . | apps/embedded apps/client apps/spring-boot-autoconfigure
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow control/api control/core control/store control/apiserver control/gateway \

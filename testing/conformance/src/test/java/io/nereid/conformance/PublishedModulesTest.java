@@ -210,6 +210,10 @@ class PublishedModulesTest {
         Path embedding = ROOT.resolve("examples/embedding");
         Element properties = child(pom(embedding.resolve("maven/pom.xml")), "properties");
         assertThat(text(properties, "nereid.version")).isEqualTo(version);
+        Element application = pom(embedding.resolve("spring-boot/pom.xml"));
+        assertThat(text(child(application, "properties"), "nereid.version")).isEqualTo(version);
+        assertThat(text(child(application, "parent"), "version"))
+                .isEqualTo(text(child(pom(ROOT.resolve("pom.xml")), "properties"), "spring-boot.version"));
         String gradle = Files.readString(embedding.resolve("gradle/build.gradle.kts"));
         assertThat(gradle).contains("gradleProperty(\"nereid.version\").getOrElse(\"" + version + "\")");
         // Both builds have the same libraries beside Nereid.
