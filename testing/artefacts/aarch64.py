@@ -12,7 +12,7 @@ import sys
 import tempfile
 import urllib.request
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/release"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/release"))
 import foreign  # noqa: E402
 import platforms  # noqa: E402
 
