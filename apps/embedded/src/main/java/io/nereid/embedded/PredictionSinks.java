@@ -161,24 +161,57 @@ final class PredictionSinks {
         }
     }
 
-    /** One response as a future. Cancelling it, and the end of its time, cancel the request. */
-    static final class Future extends CompletableFuture<Prediction> implements ResponseSink {
+    /** A future whose end, other than by the last response, cancels the request. */
+    abstract static class Cancelling<T extends @Nullable Object> extends CompletableFuture<T> {
         private final String model;
-        private final @Nullable RequestTrace trace;
         private volatile @Nullable InferenceCall call;
 
-        @GuardedBy("this") private @Nullable Prediction response;
-
-        Future(String model, @Nullable RequestTrace trace) {
+        Cancelling(String model) {
             this.model = model;
-            this.trace = trace;
         }
 
-        void call(InferenceCall started) {
+        final void call(InferenceCall started) {
             call = started;
             if (isDone()) {
                 started.cancel();
             }
+        }
+
+        @Override
+        public boolean completeExceptionally(Throwable e) {
+            boolean first = super.completeExceptionally(e instanceof TimeoutException ? late(model) : e);
+            if (first) {
+                cancelCall();
+            }
+            return first;
+        }
+
+        @Override
+        public boolean cancel(boolean interrupt) {
+            boolean cancelled = super.cancel(interrupt);
+            cancelCall();
+            return cancelled;
+        }
+
+        private void cancelCall() {
+            InferenceCall started = call;
+            if (started != null) {
+                started.cancel();
+            }
+        }
+    }
+
+    /** One response as a future. Cancelling it, and the end of its time, cancel the request. */
+    static final class Future extends Cancelling<Prediction> implements ResponseSink {
+        private final String model;
+        private final @Nullable RequestTrace trace;
+
+        @GuardedBy("this") private @Nullable Prediction response;
+
+        Future(String model, @Nullable RequestTrace trace) {
+            super(model);
+            this.model = model;
+            this.trace = trace;
         }
 
         @Override
@@ -209,50 +242,17 @@ final class PredictionSinks {
             PredictionSinks.end(trace);
             completeExceptionally(e);
         }
-
-        @Override
-        public boolean completeExceptionally(Throwable e) {
-            boolean late = e instanceof TimeoutException;
-            boolean first = super.completeExceptionally(late ? late(model) : e);
-            if (first) {
-                cancelCall();
-            }
-            return first;
-        }
-
-        @Override
-        public boolean cancel(boolean interrupt) {
-            boolean cancelled = super.cancel(interrupt);
-            cancelCall();
-            return cancelled;
-        }
-
-        private void cancelCall() {
-            InferenceCall started = call;
-            if (started != null) {
-                started.cancel();
-            }
-        }
     }
 
     /** Each response for a consumer; the future ends with the last one. Cancelling it cancels the request. */
-    static final class Streaming extends CompletableFuture<@Nullable Void> implements ResponseSink {
-        private final String model;
+    static final class Streaming extends Cancelling<@Nullable Void> implements ResponseSink {
         private final Consumer<Prediction> consumer;
         private final @Nullable RequestTrace trace;
-        private volatile @Nullable InferenceCall call;
 
         Streaming(String model, Consumer<Prediction> consumer, @Nullable RequestTrace trace) {
-            this.model = model;
+            super(model);
             this.consumer = consumer;
             this.trace = trace;
-        }
-
-        void call(InferenceCall started) {
-            call = started;
-            if (isDone()) {
-                started.cancel();
-            }
         }
 
         @Override
@@ -276,29 +276,6 @@ final class PredictionSinks {
         public void fail(ServingException e) {
             PredictionSinks.end(trace);
             completeExceptionally(e);
-        }
-
-        @Override
-        public boolean completeExceptionally(Throwable e) {
-            boolean first = super.completeExceptionally(e instanceof TimeoutException ? late(model) : e);
-            if (first) {
-                cancelCall();
-            }
-            return first;
-        }
-
-        @Override
-        public boolean cancel(boolean interrupt) {
-            boolean cancelled = super.cancel(interrupt);
-            cancelCall();
-            return cancelled;
-        }
-
-        private void cancelCall() {
-            InferenceCall started = call;
-            if (started != null) {
-                started.cancel();
-            }
         }
     }
 }
