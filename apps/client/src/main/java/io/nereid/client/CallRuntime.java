@@ -4,8 +4,8 @@ package io.nereid.client;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Attempt;
 import io.nereid.client.options.RequestInterceptor;
 import io.nereid.client.options.RequestRetryPolicy;
@@ -114,6 +114,6 @@ final class CallRuntime {
     }
 
     static InferenceException closed() {
-        return InferenceException.of(Code.CANCELLED, "the client is closed");
+        return InferenceException.of(ErrorCode.CANCELLED, "the client is closed");
     }
 }

@@ -3,10 +3,10 @@
 package io.nereid.client;
 
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A client of one server of Open Inference V2 over REST or gRPC, or of V1: Nereid, Triton, KServe's and MLServer's servers in
  * Python, TensorFlow Serving. The calls are the same for all protocols; what a protocol does not have is refused with
- * {@link InferenceException.Code#UNIMPLEMENTED}.
+ * {@link ErrorCode#UNIMPLEMENTED}.
  *
  * <p>Methods here wait; {@link #async()} has the same calls as futures; {@link #inferStream} and {@link #inferAll} receive
  * several responses to a request. Waiting methods end when the thread is interrupted, and cancel the call. Thread-safe: an
@@ -291,7 +291,7 @@ public final class NereidClient implements AutoCloseable {
         } catch (InterruptedException e) {
             future.cancel(true);
             Thread.currentThread().interrupt();
-            throw InferenceException.of(Code.CANCELLED, "the thread was interrupted", e);
+            throw InferenceException.of(ErrorCode.CANCELLED, "the thread was interrupted", e);
         } catch (ExecutionException e) {
             throw thrown(e);
         }
@@ -312,7 +312,7 @@ public final class NereidClient implements AutoCloseable {
         return new IllegalStateException(String.valueOf(e), e);
     }
 
-    /** Ends all calls in progress with {@link InferenceException.Code#CANCELLED}, and closes the connections. */
+    /** Ends all calls in progress with {@link ErrorCode#CANCELLED}, and closes the connections. */
     @Override
     public void close() {
         runtime.close();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Attempt;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -53,7 +53,7 @@ final class ObservedStream<T> implements Flow.Subscriber<T>, Flow.Subscription {
         report(
                 e instanceof InferenceException known
                         ? known
-                        : InferenceException.of(Code.UNKNOWN, String.valueOf(e.getMessage()), e));
+                        : InferenceException.of(ErrorCode.UNKNOWN, String.valueOf(e.getMessage()), e));
         subscriber.onError(e);
     }
 
@@ -73,7 +73,7 @@ final class ObservedStream<T> implements Flow.Subscriber<T>, Flow.Subscription {
 
     @Override
     public void cancel() {
-        report(InferenceException.of(Code.CANCELLED, "the subscriber has cancelled"));
+        report(InferenceException.of(ErrorCode.CANCELLED, "the subscriber has cancelled"));
         Flow.Subscription from = source;
         if (from != null) {
             from.cancel();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.concurrent.Flow;
@@ -77,7 +77,7 @@ public final class ResultIterator<T> implements Iterator<T>, AutoCloseable {
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
                 close();
-                throw InferenceException.of(Code.CANCELLED, "the thread was interrupted", e);
+                throw InferenceException.of(ErrorCode.CANCELLED, "the thread was interrupted", e);
             }
             next = event;
         }

@@ -3,8 +3,8 @@
 package io.nereid.client;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Attempt;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.protocol.CallContext;
@@ -124,9 +124,9 @@ final class RetryingCall<T> {
         if (e instanceof InferenceException known) {
             failure = known;
         } else if (e instanceof CancellationException) {
-            failure = InferenceException.of(Code.CANCELLED, "the call was cancelled", e);
+            failure = InferenceException.of(ErrorCode.CANCELLED, "the call was cancelled", e);
         } else {
-            runtime.after(attempt, InferenceException.of(Code.UNKNOWN, String.valueOf(e.getMessage()), e));
+            runtime.after(attempt, InferenceException.of(ErrorCode.UNKNOWN, String.valueOf(e.getMessage()), e));
             result.completeExceptionally(e);
             return;
         }
@@ -171,7 +171,7 @@ final class RetryingCall<T> {
         int number = attempts();
         String what = model.isEmpty() ? operation : operation + " of model '" + model + "'";
         InferenceException failure = InferenceException.of(
-                Code.DEADLINE_EXCEEDED, what + ": no response from " + runtime.server() + " within " + timeout);
+                ErrorCode.DEADLINE_EXCEEDED, what + ": no response from " + runtime.server() + " within " + timeout);
         runtime.run(() -> result.completeExceptionally(number > 1 ? failure.after(number) : failure));
     }
 

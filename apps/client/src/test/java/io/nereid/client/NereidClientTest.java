@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.options.Attempt;
 import io.nereid.client.options.ClientTlsOptions;
@@ -82,7 +82,7 @@ class NereidClientTest {
         server.reply(503, "").reply(503, "").reply(503, "{\"error\":\"draining\"}");
         try (NereidClient client = builder().build()) {
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(failure.attempts()).isEqualTo(3);
             assertThat(failure.httpStatus()).isEqualTo(503);
             assertThat(failure).hasMessageContaining("draining").hasMessageContaining("after 3 attempts");
@@ -98,7 +98,7 @@ class NereidClientTest {
         try (NereidClient client = builder().build()) {
             assertThat(client.infer(REQUEST).output("y").asFloats()).containsExactly(2.5f);
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.RESOURCE_EXHAUSTED);
+            assertThat(failure.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
             assertThat(failure.attempts()).isEqualTo(1);
         }
         assertThat(server.received).hasSize(3);
@@ -109,7 +109,7 @@ class NereidClientTest {
         server.reply(503, "", "retry-after", "3600");
         try (NereidClient client = builder().build()) {
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(failure.retryAfter()).isEqualTo(Duration.ofHours(1));
         }
         assertThat(server.received).hasSize(1);
@@ -199,7 +199,7 @@ class NereidClientTest {
                 .retries(QUICK)
                 .build()) {
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(failure.isConnectionFailure()).isTrue();
             assertThat(failure.attempts()).isEqualTo(3);
         }
@@ -213,7 +213,7 @@ class NereidClientTest {
                         .timeout(Duration.ofMillis(150))
                         .build()) {
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+            assertThat(failure.code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         }
     }
 
@@ -227,7 +227,7 @@ class NereidClientTest {
             try (var connection = silent.accept()) {
                 assertThat(connection.isConnected()).isTrue();
                 client.close();
-                assertThat(failure(call).code()).isEqualTo(Code.CANCELLED);
+                assertThat(failure(call).code()).isEqualTo(ErrorCode.CANCELLED);
             }
             assertThat(fails(client, REQUEST)).hasMessageContaining("the client is closed");
         }
@@ -358,7 +358,7 @@ class NereidClientTest {
         server.reply(200, body);
         try (NereidClient client = builder().build()) {
             InferenceException failure = fails(client, REQUEST);
-            assertThat(failure.code()).isEqualTo(Code.INTERNAL);
+            assertThat(failure.code()).isEqualTo(ErrorCode.INTERNAL);
             assertThat(failure).hasMessageContaining("cannot be read");
         }
     }
@@ -428,7 +428,7 @@ class NereidClientTest {
                             .build(),
                     InferRequest.builder("m").build())) {
                 InferenceException refused = fails(client, request);
-                assertThat(refused.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(refused.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(refused).hasMessageContaining("V1 does not have");
             }
         }

@@ -3,10 +3,10 @@
 package io.nereid.embedded;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.SmallFloats;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
-import io.nereid.tensor.SmallFloats;
 import io.nereid.tensor.Tensor;
 import java.lang.reflect.Array;
 import java.nio.Buffer;
@@ -308,8 +308,8 @@ final class TensorEncoder {
             switch (type) {
                 case FP64 -> to.putDouble(d);
                 case FP32 -> to.putFloat((float) d);
-                case FP16 -> to.putShort((short) (SmallFloats.toFp16(Math.abs(d)) | sign(d)));
-                default -> to.putShort((short) (SmallFloats.toBf16(Math.abs(d)) | sign(d)));
+                case FP16 -> to.putShort(SmallFloats.fp16(d));
+                default -> to.putShort(SmallFloats.bf16(d));
             }
             return;
         }
@@ -341,10 +341,6 @@ final class TensorEncoder {
             case 4 -> to.putInt((int) whole);
             default -> to.putLong(whole);
         }
-    }
-
-    private static int sign(double d) {
-        return (int) (Double.doubleToRawLongBits(d) >>> 48) & 0x8000;
     }
 
     private static int collect(TensorSpec spec, Object value, List<Integer> dims, int depth, byte[][] to, int at) {

@@ -3,11 +3,11 @@
 package io.nereid.json;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.SmallFloats;
 import io.nereid.json.number.DecimalToBinary;
 import io.nereid.json.number.LittleEndian;
 import io.nereid.json.number.NumberScanner;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.SmallFloats;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 

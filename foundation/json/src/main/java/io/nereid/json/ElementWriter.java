@@ -4,10 +4,10 @@ package io.nereid.json;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.SmallFloats;
 import io.nereid.json.number.LittleEndian;
 import io.nereid.json.number.NumberPrinter;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.SmallFloats;
 import java.nio.ByteBuffer;
 
 /**

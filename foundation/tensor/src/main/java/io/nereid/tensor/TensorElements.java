@@ -3,6 +3,7 @@
 package io.nereid.tensor;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.SmallFloats;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 

@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.options.Protocol;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.client.options.TensorEncoding;
@@ -156,7 +156,7 @@ class ClientOfKServeTest {
                     .input("input", new float[][] {{1}})
                     .build();
             InferenceException failure = catchThrowableOfType(InferenceException.class, () -> client.infer(request));
-            assertThat(failure.code()).isEqualTo(Code.NOT_FOUND);
+            assertThat(failure.code()).isEqualTo(ErrorCode.NOT_FOUND);
             assertThat(failure).hasMessageContaining("nosuch");
         }
     }

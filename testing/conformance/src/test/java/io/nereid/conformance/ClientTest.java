@@ -5,6 +5,7 @@ package io.nereid.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.ClientBuilder;
 import io.nereid.client.NereidClient;
 import io.nereid.client.ResultIterator;
@@ -12,7 +13,6 @@ import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
@@ -217,7 +217,7 @@ class ClientTest {
             InferenceException unknown = fails(
                     client,
                     InferRequest.builder("nosuch").input("input", FLOWERS).build());
-            assertThat(unknown.code()).isIn(Code.NOT_FOUND, Code.INVALID_ARGUMENT);
+            assertThat(unknown.code()).isIn(ErrorCode.NOT_FOUND, ErrorCode.INVALID_ARGUMENT);
             assertThat(unknown).hasMessageContaining("nosuch");
             assertThat(unknown.attempts()).isEqualTo(1);
             InferenceException shape = fails(
@@ -225,7 +225,7 @@ class ClientTest {
                     InferRequest.builder("iris")
                             .input("input", new float[][] {{1, 2}})
                             .build());
-            assertThat(shape.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(shape.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(shape.isConnectionFailure()).isFalse();
             assertThat(shape.httpStatus()).isEqualTo(way == Way.GRPC ? 0 : 400);
         }
@@ -245,7 +245,7 @@ class ClientTest {
                             .input("INPUT0", new float[] {1}, 1, 1)
                             .timeout(Duration.ofMillis(200))
                             .build());
-            assertThat(late.code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+            assertThat(late.code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         }
     }
 
@@ -273,7 +273,7 @@ class ClientTest {
         try (NereidClient rest = Way.JSON.client()) {
             assertThat(catchThrowableOfType(InferenceException.class, () -> rest.inferStream(repeat(1)))
                             .code())
-                    .isEqualTo(Code.UNIMPLEMENTED);
+                    .isEqualTo(ErrorCode.UNIMPLEMENTED);
             try (ResultIterator<String> events =
                     rest.generateAll("repeat", "", "{\"IN\":[5,6],\"DELAY\":[0,0],\"WAIT\":0}")) {
                 assertThat(events.next()).contains("\"OUT\":5");
@@ -347,7 +347,7 @@ class ClientTest {
                     () -> client.generate("iris", "", "{}"),
                     () -> client.repositoryIndex(true))) {
                 InferenceException refused = catchThrowableOfType(InferenceException.class, call::run);
-                assertThat(refused.code()).isEqualTo(Code.UNIMPLEMENTED);
+                assertThat(refused.code()).isEqualTo(ErrorCode.UNIMPLEMENTED);
                 assertThat(refused).hasMessageContaining("V1 does not have");
             }
         }
@@ -473,7 +473,7 @@ class ClientTest {
                     assertThat(client.infer(request).output("label").asLongs()).containsExactly(0, 1);
                 }
                 try (NereidClient client = way.builder(guarded.port()).build()) {
-                    assertThat(fails(client, request).code()).isEqualTo(Code.UNAUTHENTICATED);
+                    assertThat(fails(client, request).code()).isEqualTo(ErrorCode.UNAUTHENTICATED);
                 }
             }
         }

@@ -16,10 +16,10 @@ import io.grpc.netty.shaded.io.netty.handler.ssl.ClientAuth;
 import io.grpc.netty.shaded.io.netty.handler.ssl.IdentityCipherSuiteFilter;
 import io.grpc.netty.shaded.io.netty.handler.ssl.JdkSslContext;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
@@ -137,7 +137,7 @@ public final class GrpcConnection implements ProtocolConnection {
                     .forEach((name, value) ->
                             headers.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value));
         } catch (IllegalArgumentException e) {
-            throw InferenceException.of(Code.INVALID_ARGUMENT, "a header cannot be sent: " + e.getMessage(), e);
+            throw InferenceException.of(ErrorCode.INVALID_ARGUMENT, "a header cannot be sent: " + e.getMessage(), e);
         }
         return headers;
     }
@@ -190,7 +190,7 @@ public final class GrpcConnection implements ProtocolConnection {
                 result.completeExceptionally(GrpcStatuses.failure(status, trailers, began));
             } else if (bytes == null) {
                 result.completeExceptionally(
-                        InferenceException.of(Code.INTERNAL, "the response of the server has no message"));
+                        InferenceException.of(ErrorCode.INTERNAL, "the response of the server has no message"));
             } else {
                 try {
                     result.complete(read.apply(bytes));
@@ -231,7 +231,7 @@ public final class GrpcConnection implements ProtocolConnection {
         Futures.whenDone(asked, (value, e) -> {
             if (e == null) {
                 ready.complete(value);
-            } else if (e instanceof InferenceException known && known.code() == Code.NOT_FOUND) {
+            } else if (e instanceof InferenceException known && known.code() == ErrorCode.NOT_FOUND) {
                 ready.complete(false);
             } else {
                 ready.completeExceptionally(e);

@@ -4,9 +4,9 @@ package io.nereid.client.grpc;
 
 import io.grpc.Metadata;
 import io.grpc.Status;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import java.io.IOException;
 import java.time.Duration;
 import javax.net.ssl.SSLException;
@@ -36,7 +36,7 @@ final class GrpcStatuses {
         String pushback = trailers.get(PUSHBACK);
         Duration wait =
                 pushback != null && pushback.matches("\\d{1,9}") ? Duration.ofMillis(Long.parseLong(pushback)) : null;
-        return InferenceException.grpc(Code.valueOf(status.getCode().name()), message, cause, wait);
+        return InferenceException.grpc(ErrorCode.valueOf(status.getCode().name()), message, cause, wait);
     }
 
     /** A status of the server itself comes with headers, or with trailers that have the content type of headers. */
@@ -62,7 +62,7 @@ final class GrpcStatuses {
                 || e instanceof IllegalArgumentException
                 || e instanceof ArithmeticException) {
             return InferenceException.of(
-                    Code.INTERNAL, "the response of the server cannot be read: " + e.getMessage(), e);
+                    ErrorCode.INTERNAL, "the response of the server cannot be read: " + e.getMessage(), e);
         }
         throw e;
     }

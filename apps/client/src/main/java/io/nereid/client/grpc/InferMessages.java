@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.grpc;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.TensorDataType;
 import io.nereid.protobuf.ProtobufWriter;
 import java.nio.ByteBuffer;
@@ -100,7 +100,7 @@ final class InferMessages {
             }
         });
         if (!error[0].isEmpty()) {
-            throw InferenceException.of(Code.UNKNOWN, error[0]);
+            throw InferenceException.of(ErrorCode.UNKNOWN, error[0]);
         }
         InferResult read = result[0];
         return read != null ? read : new InferResult("", "", "", Map.of(), Map.of());

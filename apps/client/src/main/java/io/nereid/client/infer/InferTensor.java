@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.infer;
 
+import io.nereid.base.SmallFloats;
 import java.lang.reflect.Array;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -86,7 +87,7 @@ public final class InferTensor {
     public static InferTensor ofHalf(float[] elements, long... shape) {
         ByteBuffer data = allocate(2, elements.length);
         for (int i = 0; i < elements.length; i++) {
-            data.putShort(2 * i, HalfPrecision.toHalf(elements[i]));
+            data.putShort(2 * i, SmallFloats.fp16(elements[i]));
         }
         return checked(TensorDataType.FP16, data, elements.length, shape);
     }
@@ -95,7 +96,7 @@ public final class InferTensor {
     public static InferTensor ofBrainFloat(float[] elements, long... shape) {
         ByteBuffer data = allocate(2, elements.length);
         for (int i = 0; i < elements.length; i++) {
-            data.putShort(2 * i, HalfPrecision.toBrain(elements[i]));
+            data.putShort(2 * i, SmallFloats.bf16(elements[i]));
         }
         return checked(TensorDataType.BF16, data, elements.length, shape);
     }
@@ -362,8 +363,8 @@ public final class InferTensor {
 
     private double number(int i) {
         return switch (dataType) {
-            case FP16 -> HalfPrecision.fromHalf(data.getShort(2 * i));
-            case BF16 -> HalfPrecision.fromBrain(data.getShort(2 * i));
+            case FP16 -> SmallFloats.fp16ToFloat(data.getShort(2 * i));
+            case BF16 -> SmallFloats.bf16ToFloat(data.getShort(2 * i));
             case FP32 -> data.getFloat(4 * i);
             case FP64 -> data.getDouble(8 * i);
             case UINT64 -> {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.infer;
 
+import io.nereid.base.ErrorCode;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -12,45 +13,14 @@ import org.jspecify.annotations.Nullable;
  * try {
  *     client.infer(request);
  * } catch (InferenceException e) {
- *     if (e.code() == InferenceException.Code.NOT_FOUND) { … }
+ *     if (e.code() == ErrorCode.NOT_FOUND) { … }
  * }
  * }</pre>
  */
 public final class InferenceException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    /** What kind of failure: the codes of gRPC, to which HTTP statuses are mapped. */
-    public enum Code {
-        /** The call was cancelled by this side, or the client is closed. */
-        CANCELLED,
-        UNKNOWN,
-        /** The server refuses the request: a wrong shape, type, name or body. HTTP 400, 413, 415, 422. */
-        INVALID_ARGUMENT,
-        /** No response in time. HTTP 408, 504. */
-        DEADLINE_EXCEEDED,
-        /** No such model, version or route. HTTP 404. */
-        NOT_FOUND,
-        ALREADY_EXISTS,
-        /** The caller may not do it. HTTP 403. */
-        PERMISSION_DENIED,
-        /** The server has no memory, queue or quota for it. HTTP 429. */
-        RESOURCE_EXHAUSTED,
-        FAILED_PRECONDITION,
-        /** Another change is in progress. HTTP 409. */
-        ABORTED,
-        OUT_OF_RANGE,
-        /** The server, or the protocol, does not have the operation. HTTP 405, 501. */
-        UNIMPLEMENTED,
-        /** A failure of the server or of the model. Other HTTP statuses from 500 on. */
-        INTERNAL,
-        /** No connection, or a server or model that is not available now. HTTP 502, 503. */
-        UNAVAILABLE,
-        DATA_LOSS,
-        /** No credentials, or wrong ones. HTTP 401. */
-        UNAUTHENTICATED
-    }
-
-    private final Code code;
+    private final ErrorCode code;
     private final int httpStatus;
     private final boolean connectionFailure;
     private final boolean transientFailure;
@@ -58,7 +28,7 @@ public final class InferenceException extends RuntimeException {
     private final transient @Nullable Duration retryAfter;
 
     private InferenceException(
-            Code code,
+            ErrorCode code,
             String message,
             @Nullable Throwable cause,
             int httpStatus,
@@ -76,49 +46,50 @@ public final class InferenceException extends RuntimeException {
     }
 
     /** A failure that another attempt would not change. */
-    public static InferenceException of(Code code, String message, @Nullable Throwable cause) {
+    public static InferenceException of(ErrorCode code, String message, @Nullable Throwable cause) {
         return new InferenceException(code, message, cause, 0, false, false, 1, null);
     }
 
     /** A failure that another attempt would not change. */
-    public static InferenceException of(Code code, String message) {
+    public static InferenceException of(ErrorCode code, String message) {
         return of(code, message, null);
     }
 
     /** A connection that could not be made, or that was lost; {@code again} when no response had begun. */
     public static InferenceException connection(String message, Throwable cause, boolean again) {
-        return new InferenceException(Code.UNAVAILABLE, message, cause, 0, true, again, 1, null);
+        return new InferenceException(ErrorCode.UNAVAILABLE, message, cause, 0, true, again, 1, null);
     }
 
     /** An error of a server over HTTP. */
     public static InferenceException http(int status, String message, @Nullable Duration retryAfter) {
-        Code code = codeOf(status);
+        ErrorCode code = codeOf(status);
         return new InferenceException(code, message, null, status, false, isTransient(code, retryAfter), 1, retryAfter);
     }
 
     /** An error of a server over gRPC. */
     public static InferenceException grpc(
-            Code code, String message, @Nullable Throwable cause, @Nullable Duration retryAfter) {
+            ErrorCode code, String message, @Nullable Throwable cause, @Nullable Duration retryAfter) {
         return new InferenceException(code, message, cause, 0, false, isTransient(code, retryAfter), 1, retryAfter);
     }
 
-    private static boolean isTransient(Code code, @Nullable Duration retryAfter) {
-        return code == Code.UNAVAILABLE || (code == Code.RESOURCE_EXHAUSTED && retryAfter != null);
+    private static boolean isTransient(ErrorCode code, @Nullable Duration retryAfter) {
+        return code == ErrorCode.UNAVAILABLE || (code == ErrorCode.RESOURCE_EXHAUSTED && retryAfter != null);
     }
 
     /** The code of an HTTP status. */
-    public static Code codeOf(int status) {
+    public static ErrorCode codeOf(int status) {
         return switch (status) {
-            case 401 -> Code.UNAUTHENTICATED;
-            case 403 -> Code.PERMISSION_DENIED;
-            case 404 -> Code.NOT_FOUND;
-            case 405, 501 -> Code.UNIMPLEMENTED;
-            case 408, 504 -> Code.DEADLINE_EXCEEDED;
-            case 409 -> Code.ABORTED;
-            case 429 -> Code.RESOURCE_EXHAUSTED;
-            case 499 -> Code.CANCELLED;
-            case 502, 503 -> Code.UNAVAILABLE;
-            default -> status >= 500 ? Code.INTERNAL : status >= 400 ? Code.INVALID_ARGUMENT : Code.UNKNOWN;
+            case 401 -> ErrorCode.UNAUTHENTICATED;
+            case 403 -> ErrorCode.PERMISSION_DENIED;
+            case 404 -> ErrorCode.NOT_FOUND;
+            case 405, 501 -> ErrorCode.UNIMPLEMENTED;
+            case 408, 504 -> ErrorCode.DEADLINE_EXCEEDED;
+            case 409 -> ErrorCode.ABORTED;
+            case 429 -> ErrorCode.RESOURCE_EXHAUSTED;
+            case 499 -> ErrorCode.CANCELLED;
+            case 502, 503 -> ErrorCode.UNAVAILABLE;
+            default ->
+                status >= 500 ? ErrorCode.INTERNAL : status >= 400 ? ErrorCode.INVALID_ARGUMENT : ErrorCode.UNKNOWN;
         };
     }
 
@@ -150,7 +121,7 @@ public final class InferenceException extends RuntimeException {
                 retryAfter);
     }
 
-    public Code code() {
+    public ErrorCode code() {
         return code;
     }
 

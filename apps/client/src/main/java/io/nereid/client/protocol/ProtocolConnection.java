@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.client.protocol;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.ModelMetadataResponse;
 import io.nereid.client.infer.ModelStatisticsResponse;
 import io.nereid.client.infer.RepositoryModel;
@@ -85,7 +85,8 @@ public interface ProtocolConnection extends AutoCloseable {
     /** The exception for an operation that this protocol does not have. */
     default InferenceException refused(String what, String instead) {
         return InferenceException.of(
-                Code.UNIMPLEMENTED, what + ": " + name() + " does not have this operation (expected: " + instead + ")");
+                ErrorCode.UNIMPLEMENTED,
+                what + ": " + name() + " does not have this operation (expected: " + instead + ")");
     }
 
     @Override

@@ -4,8 +4,8 @@ package io.nereid.client.rest;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -146,7 +146,7 @@ final class EventStream implements HttpCalls.LineSubscriber, Flow.Subscription {
         }
         JsonNode root = Json.tree(event.getBytes(StandardCharsets.UTF_8));
         return root.size() == 1 && root.path("error").isTextual()
-                ? InferenceException.of(Code.INTERNAL, root.path("error").asText())
+                ? InferenceException.of(ErrorCode.INTERNAL, root.path("error").asText())
                 : null;
     }
 

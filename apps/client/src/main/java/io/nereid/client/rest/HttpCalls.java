@@ -3,8 +3,8 @@
 package io.nereid.client.rest;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.protocol.CallContext;
 import io.nereid.client.protocol.Futures;
 import java.io.IOException;
@@ -154,7 +154,9 @@ public final class HttpCalls {
             return builder.method(method, publisher(method, body)).build();
         } catch (IllegalArgumentException e) {
             throw InferenceException.of(
-                    Code.INVALID_ARGUMENT, "the request to " + base + path + " cannot be made: " + e.getMessage(), e);
+                    ErrorCode.INVALID_ARGUMENT,
+                    "the request to " + base + path + " cannot be made: " + e.getMessage(),
+                    e);
         }
     }
 
@@ -234,7 +236,7 @@ public final class HttpCalls {
         }
         URI uri = request.uri();
         if (e instanceof CancellationException) {
-            return InferenceException.of(Code.CANCELLED, "the request to " + uri + " was cancelled", e);
+            return InferenceException.of(ErrorCode.CANCELLED, "the request to " + uri + " was cancelled", e);
         }
         if (e instanceof ConnectException
                 || e instanceof HttpConnectTimeoutException
@@ -252,7 +254,7 @@ public final class HttpCalls {
             return InferenceException.connection(
                     "the connection to " + uri + " was lost " + when + ": " + reason(e), e, !began);
         }
-        return InferenceException.of(Code.INTERNAL, "the request to " + uri + " failed: " + reason(e), e);
+        return InferenceException.of(ErrorCode.INTERNAL, "the request to " + uri + " failed: " + reason(e), e);
     }
 
     private static String reason(Throwable e) {

@@ -9,8 +9,8 @@ import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -48,7 +48,7 @@ final class Json {
 
     /** The exception for a response that is not what the protocol says. */
     static InferenceException unreadable(@Nullable String why, @Nullable Throwable cause) {
-        return InferenceException.of(Code.INTERNAL, "the response of the server cannot be read: " + why, cause);
+        return InferenceException.of(ErrorCode.INTERNAL, "the response of the server cannot be read: " + why, cause);
     }
 
     /** The text of a member; empty for null and for one that is not there. */
@@ -95,9 +95,9 @@ final class Json {
             if (root != null && root.isObject()) {
                 return json.getBytes(StandardCharsets.UTF_8);
             }
-            throw InferenceException.of(Code.INVALID_ARGUMENT, "the body is not a JSON object: " + json);
+            throw InferenceException.of(ErrorCode.INVALID_ARGUMENT, "the body is not a JSON object: " + json);
         } catch (IOException e) {
-            throw InferenceException.of(Code.INVALID_ARGUMENT, "the body is not JSON: " + e.getMessage(), e);
+            throw InferenceException.of(ErrorCode.INVALID_ARGUMENT, "the body is not JSON: " + e.getMessage(), e);
         }
     }
 }

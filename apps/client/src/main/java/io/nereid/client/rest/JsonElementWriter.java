@@ -3,9 +3,9 @@
 package io.nereid.client.rest;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.TensorDataType;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -83,7 +83,7 @@ final class JsonElementWriter {
         } catch (CharacterCodingException e) {
             if (!base64) {
                 throw InferenceException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "an element of a BYTES input is not UTF-8, which JSON of V2 cannot carry (expected: UTF-8,"
                                 + " TensorEncoding.BINARY, or V2 over gRPC)",
                         e);

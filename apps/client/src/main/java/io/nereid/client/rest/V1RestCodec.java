@@ -5,11 +5,11 @@ package io.nereid.client.rest;
 import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.TensorDataType;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -63,7 +63,7 @@ final class V1RestCodec {
 
     private static void refuse(boolean condition, String what) {
         if (condition) {
-            throw InferenceException.of(Code.INVALID_ARGUMENT, "V1 does not have " + what + " (expected: V2)");
+            throw InferenceException.of(ErrorCode.INVALID_ARGUMENT, "V1 does not have " + what + " (expected: V2)");
         }
     }
 
@@ -144,7 +144,7 @@ final class V1RestCodec {
             InferTensor output = all.get(name);
             if (output == null) {
                 throw InferenceException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "the response of model '" + request.model() + "' does not have output '" + name
                                 + "' (expected: one of " + all.keySet() + ")");
             }

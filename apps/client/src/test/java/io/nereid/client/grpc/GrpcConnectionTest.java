@@ -13,12 +13,12 @@ import io.grpc.ServerCall;
 import io.grpc.ServerMethodDefinition;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder;
+import io.nereid.base.ErrorCode;
 import io.nereid.client.NereidClient;
 import io.nereid.client.infer.InferRequest;
 import io.nereid.client.infer.InferResult;
 import io.nereid.client.infer.InferTensor;
 import io.nereid.client.infer.InferenceException;
-import io.nereid.client.infer.InferenceException.Code;
 import io.nereid.client.infer.TensorDataType;
 import io.nereid.client.options.RequestRetryPolicy;
 import io.nereid.protobuf.ProtobufWriter;
@@ -148,7 +148,7 @@ class GrpcConnectionTest {
                 .input("x", new float[] {1})
                 .sequence(5, true, true)
                 .build());
-        assertThat(failure.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(failure.isConnectionFailure()).isFalse();
         assertThat(failure).hasMessage("draining");
         assertThat(received).hasSize(1);
@@ -162,7 +162,7 @@ class GrpcConnectionTest {
         fail(Status.RESOURCE_EXHAUSTED.withDescription("full"));
         assertThat(fails(REQUEST).attempts()).isEqualTo(1);
         fail(Status.INTERNAL);
-        assertThat(fails(REQUEST).code()).isEqualTo(Code.INTERNAL);
+        assertThat(fails(REQUEST).code()).isEqualTo(ErrorCode.INTERNAL);
         assertThat(received).hasSize(4);
     }
 
@@ -234,7 +234,7 @@ class GrpcConnectionTest {
         assertThat(fails(REQUEST)).hasMessageContaining("has 3 bytes (expected: 8");
         replies.add(new Reply(new byte[] {0x0a, 0x7f, 1}, Status.OK, new Metadata()));
         InferenceException failure = fails(REQUEST);
-        assertThat(failure.code()).isEqualTo(Code.INTERNAL);
+        assertThat(failure.code()).isEqualTo(ErrorCode.INTERNAL);
         assertThat(failure).hasMessageContaining("malformed protobuf message");
     }
 

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Serves the models of a {@link Nereid} over Open Inference (REST and gRPC) and TensorFlow Serving's protocols, with the
- * server's own transport: HTTP/1.1, HTTP/2 and gRPC on each port. Without further settings it listens on the loopback
- * address; clients may ask models, and may not change anything.
+ * server's own transport: HTTP/1.1, HTTP/2 and gRPC on each port. It listens where {@link Builder#listen} says. Without further
+ * settings clients may ask models, and may not change anything.
  *
  * <p>Thread-safe. Close it before the {@link Nereid}, which it does not own.
  *

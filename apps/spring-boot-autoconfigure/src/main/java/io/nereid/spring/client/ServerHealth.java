@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spring.client;
 
+import io.nereid.base.ErrorCode;
 import io.nereid.client.NereidClient;
 import io.nereid.client.infer.InferenceException;
 import java.time.Duration;
@@ -29,7 +30,7 @@ public record ServerHealth(boolean up, String state) {
         try {
             return of(await(client.async().isReady(), limit));
         } catch (InferenceException e) {
-            if (e.code() != InferenceException.Code.UNIMPLEMENTED) {
+            if (e.code() != ErrorCode.UNIMPLEMENTED) {
                 return new ServerHealth(false, e.code() + ": " + e.getMessage());
             }
         }
@@ -47,15 +48,14 @@ public record ServerHealth(boolean up, String state) {
             if (e.getCause() instanceof InferenceException known) {
                 throw known;
             }
-            throw InferenceException.of(InferenceException.Code.UNKNOWN, String.valueOf(e.getCause()), e);
+            throw InferenceException.of(ErrorCode.UNKNOWN, String.valueOf(e.getCause()), e);
         } catch (TimeoutException e) {
             answer.cancel(true);
-            throw InferenceException.of(
-                    InferenceException.Code.DEADLINE_EXCEEDED, "no answer within " + limit.toMillis() + " ms", e);
+            throw InferenceException.of(ErrorCode.DEADLINE_EXCEEDED, "no answer within " + limit.toMillis() + " ms", e);
         } catch (InterruptedException e) {
             answer.cancel(true);
             Thread.currentThread().interrupt();
-            throw InferenceException.of(InferenceException.Code.CANCELLED, "the thread was interrupted", e);
+            throw InferenceException.of(ErrorCode.CANCELLED, "the thread was interrupted", e);
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json.number;
 
-import io.nereid.tensor.SmallFloats;
+import io.nereid.base.SmallFloats;
 import java.nio.charset.StandardCharsets;
 
 /**

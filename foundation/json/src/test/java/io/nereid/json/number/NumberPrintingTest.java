@@ -4,10 +4,10 @@ package io.nereid.json.number;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.base.SmallFloats;
 import io.nereid.json.Documents;
 import io.nereid.json.FloatStyle;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.SmallFloats;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.math.RoundingMode;

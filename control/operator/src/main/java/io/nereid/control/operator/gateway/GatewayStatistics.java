@@ -114,7 +114,7 @@ public final class GatewayStatistics implements AutoCloseable {
     }
 
     /**
-     * Whether there are gateways and every one of them has told its load within the last three seconds. Without that, a
+     * Whether there are gateways and every one of them has reported its load within the last three seconds. Without that, a
      * load of zero does not mean that there are no requests.
      */
     public synchronized boolean isComplete() {
@@ -136,7 +136,7 @@ public final class GatewayStatistics implements AutoCloseable {
     }
 
     /**
-     * Waits until all gateways follow a route of a service. A gateway that has not told its load within the last three
+     * Waits until all gateways follow a route of a service. A gateway that has not reported its load within the last three
      * seconds, or that says nothing of routes, is not waited for.
      *
      * @param text the route as the gateways read it

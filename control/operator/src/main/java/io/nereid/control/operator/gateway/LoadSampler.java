@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Measures the load of the revisions every second, and tells listeners of it; of a revision at zero that gets a request,
- * and of a route that is followed from now on, they are told at once. Thread-safe; listeners are called on one thread and must not block.
+ * Measures the load of the revisions every second, and reports it to listeners. A revision at zero that gets a request, and
+ * a route that is followed from now on, are reported at once. Thread-safe; listeners are called on one thread and must not block.
  */
 final class LoadSampler implements WakeListener, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(LoadSampler.class);

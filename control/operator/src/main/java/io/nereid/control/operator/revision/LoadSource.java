@@ -6,7 +6,7 @@ import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.operator.gateway.RevisionLoad;
 import java.time.Duration;
 
-/** Tells the load of revisions. Implementations are thread-safe; only {@link #start} and {@link #awaitRoute} block. */
+/** Reports the load of revisions. Implementations are thread-safe; only {@link #start} and {@link #awaitRoute} block. */
 public interface LoadSource extends AutoCloseable {
     /**
      * Starts to measure.

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.tensor;
+package io.nereid.base;
 
 /** Conversion of the 16-bit floating-point types FP16 and BF16. Stateless. */
 public final class SmallFloats {
@@ -46,6 +46,20 @@ public final class SmallFloats {
             magnitude = Float.intBitsToFloat((exponent + 112) << 23 | fraction << 13);
         }
         return bits < 0 ? -magnitude : magnitude;
+    }
+
+    /** The bits of the FP16 nearest to a number, ties to even; infinity when out of range. */
+    public static short fp16(double number) {
+        return (short) (toFp16(Math.abs(number)) | sign(number));
+    }
+
+    /** The bits of the BF16 nearest to a number, ties to even; infinity when out of range. */
+    public static short bf16(double number) {
+        return (short) (toBf16(Math.abs(number)) | sign(number));
+    }
+
+    private static int sign(double number) {
+        return (int) (Double.doubleToRawLongBits(number) >>> 48) & 0x8000;
     }
 
     public static float bf16ToFloat(short bits) {
