@@ -119,6 +119,7 @@ public final class Main {
         }
         List<String> all = new ArrayList<>(List.of(SERVE));
         all.addAll(configuration.arguments());
+        subcommand(program, SERVE).<ServeCommand>getCommand().configuredBy(configuration);
         return program.setParameterExceptionHandler((e, given) -> explain(configuration.placeOf(e), e))
                 .execute(all.toArray(String[]::new));
     }

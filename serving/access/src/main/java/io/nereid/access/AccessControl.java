@@ -14,6 +14,7 @@ import io.nereid.access.config.Role;
 import io.nereid.access.credential.ApiKey;
 import io.nereid.access.credential.ApiKeyFile;
 import io.nereid.access.credential.ApiKeys;
+import io.nereid.access.credential.BrowserSessions;
 import io.nereid.access.credential.JwkSource;
 import io.nereid.access.credential.Principal;
 import io.nereid.access.credential.TokenVerifier;
@@ -84,6 +85,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     private final RestrictedApis grpc;
     private final @Nullable ApiKeys keys;
     private final FailedAttempts failures;
+    private final BrowserSessions sessions;
     private final QuotaTable quotas;
     private final @Nullable ScheduledExecutorService timer;
     private final @Nullable AuditLog audit;
@@ -154,6 +156,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         this.ownToken = own == null ? null : own.getBytes(StandardCharsets.UTF_8);
         this.audit = options.auditFile() == null ? null : new AuditLog(options.auditFile());
         this.failures = new FailedAttempts(clock);
+        this.sessions = new BrowserSessions(clock);
         Path keysFile = options.keysFile();
         this.keysTime = timeOf(keysFile);
         this.configTime = timeOf(options.configFile());
@@ -228,11 +231,12 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     }
 
     /** The name of a caller that was refused; that of its credentials if they are valid. */
-    private static String nameOf(RequestHead head, ClientConnection connection) {
+    private String nameOf(RequestHead head, ClientConnection connection) {
         if (connection.remembered() instanceof Remembered known && known.sentWith(head)) {
             return known.principal.name();
         }
-        return Caller.ANONYMOUS.name();
+        BrowserSessions.Session session = sessions.find(head.header("cookie"));
+        return session == null ? Caller.ANONYMOUS.name() : session.name();
     }
 
     private Caller decide(RequestHead head, ClientConnection connection, Operation operation, @Nullable String model) {
@@ -291,7 +295,8 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                 return known.principal;
             }
         }
-        String credentials = credentials(head);
+        String sent = credentials(head);
+        String credentials = sent == null ? sessions.credentials(head) : sent;
         if (credentials == null) {
             return withoutCredentials(now, head, connection);
         }
@@ -310,7 +315,9 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         } else {
             principal = verifyToken(now, credentials, connection);
         }
-        connection.remember(new Remembered(now, header, value == null ? credentials : value, principal, use));
+        if (sent != null) {
+            connection.remember(new Remembered(now, header, value == null ? sent : value, principal, use));
+        }
         return principal;
     }
 
@@ -541,6 +548,11 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
     }
 
     // ---- parts for other components
+
+    /** The sessions of browsers; null where callers are not known by credentials. */
+    public @Nullable BrowserSessions sessions() {
+        return options.hasCredentials() ? sessions : null;
+    }
 
     /** The audit log; null when there is none. */
     public @Nullable AuditLog audit() {

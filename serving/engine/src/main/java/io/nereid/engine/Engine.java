@@ -15,6 +15,7 @@ import io.nereid.engine.ensemble.EnsembleLoader;
 import io.nereid.engine.loading.ModelLoader;
 import io.nereid.engine.metrics.EngineMetrics;
 import io.nereid.engine.metrics.HostMetrics;
+import io.nereid.engine.metrics.ModelActivity;
 import io.nereid.engine.options.BackendSettings;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.EngineServable;
@@ -28,6 +29,7 @@ import io.nereid.lifecycle.ServableManager;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
+import io.nereid.repository.RepositorySource;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -372,6 +374,16 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             : "requested model '" + model + "' is not available");
         }
         return reports;
+    }
+
+    /** The models that lie in the repositories, to be read from the disk. */
+    public RepositorySource repository() {
+        return sources.repository();
+    }
+
+    /** Returns what every loaded version does at this moment, those that are being loaded or unloaded too. */
+    public List<ModelActivity> activity() {
+        return servables.registered().stream().map(ModelActivity::of).toList();
     }
 
     private boolean answers(ServableId id) {

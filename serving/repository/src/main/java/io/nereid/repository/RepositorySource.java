@@ -406,6 +406,27 @@ public final class RepositorySource implements Source {
         }
     }
 
+    /**
+     * Reads a model from the disk, without loading it or changing what is served.
+     *
+     * @return null for a model that is not in the repository, or is in two roots of it
+     */
+    public @Nullable StoredModel stored(String model) {
+        StoredModel.@Nullable ModelEntry entry;
+        lock.lock();
+        try {
+            entry = scanner.find().only(model);
+        } finally {
+            lock.unlock();
+        }
+        return entry == null ? null : layout.read(entry);
+    }
+
+    /** The file with the configuration of a model that was read; null for a model without one. */
+    public @Nullable Path configuration(StoredModel model) {
+        return layout.configuration(model.entry());
+    }
+
     /** The sorted names of all models in the repository, and of models that are still served but no longer stored. */
     public List<String> names() {
         lock.lock();

@@ -49,6 +49,11 @@ public final class AccessFlags {
                     + " repeated. Off by default. Pages need the same permissions as other clients.")
     public List<String> corsOrigins = new ArrayList<>();
 
+    /** Whether callers are known by credentials. */
+    public boolean hasCredentials() {
+        return apiKeys != null || accessConfig != null;
+    }
+
     /** The options of access. */
     public AccessOptions options(
             Set<String> localHosts, List<String> httpRestrictions, List<String> grpcRestrictions, Clock clock) {

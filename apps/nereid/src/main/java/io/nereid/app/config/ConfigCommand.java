@@ -2,20 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.config;
 
-import io.nereid.app.config.ConfigurationFile.Entry;
 import io.nereid.app.text.TextTable;
 import java.io.PrintWriter;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
@@ -31,10 +26,6 @@ import picocli.CommandLine.Unmatched;
                 + " configuration file.")
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class ConfigCommand implements Runnable {
-    /** Values that are secrets themselves, not files with them, alone or as part of a setting. */
-    private static final Pattern SECRET =
-            Pattern.compile("((?:password|secret|token|credential)[^=,/]*(?<!file)=)[^,]*");
-
     @Spec
     private CommandSpec spec;
 
@@ -75,10 +66,7 @@ public final class ConfigCommand implements Runnable {
             List<String> serving = List.copyOf(arguments);
             boolean every = all;
             // For errors in what was given; the file's then name their place.
-            ParseResult given = ServeConfiguration.parse(serve, serving);
-            boolean models = !given.matchedPositionals().isEmpty();
-            List<String> flags =
-                    given.matchedOptions().stream().map(OptionSpec::longestName).toList();
+            var unused = ServeConfiguration.parse(serve, serving);
             ServeConfiguration configuration = ServeConfiguration.of(serve, serving, environment);
             ParseResult result;
             try {
@@ -92,58 +80,11 @@ public final class ConfigCommand implements Runnable {
                         "Unknown option: '" + result.unmatched().get(0) + "'");
             }
             TextTable table = new TextTable("OPTION", "VALUE", "FROM");
-            Entry listed = configuration.used().get("models");
-            if (!result.matchedPositionals().isEmpty()) {
-                table.row(
-                        "models",
-                        shown(result.matchedPositionals().get(0).getValue()),
-                        models || listed == null ? "command line" : place(configuration, listed));
-            }
-            for (OptionSpec option : serve.getCommandSpec().options()) {
-                String name = option.longestName();
-                Entry entry = configuration.used().get(name);
-                String variable = ServeConfiguration.variable(option);
-                String origin = flags.contains(name)
-                        ? "command line"
-                        : environment.containsKey(variable)
-                                ? variable
-                                : entry == null ? "default" : place(configuration, entry);
-                Object value = option.getValue();
-                boolean set = !origin.equals("default");
-                boolean shown = set || !option.hidden() && (every || value != null && !isEmpty(value));
-                if (shown && !option.usageHelp() && !option.versionHelp()) {
-                    table.row(name.replaceFirst("^-+", ""), mask(name, shown(value)), origin);
-                }
-            }
+            EffectiveOptions.of(result, configuration, environment, every)
+                    .forEach(row -> table.row(row.option(), row.value(), row.from()));
             PrintWriter out = spec.commandLine().getOut();
             table.print(out);
             out.flush();
-        }
-
-        private static boolean isEmpty(Object value) {
-            return value instanceof List<?> list && list.isEmpty() || value.equals("");
-        }
-
-        private static String place(ServeConfiguration configuration, Entry entry) {
-            return Objects.requireNonNull(configuration.file()).place(entry);
-        }
-
-        private static String shown(@Nullable Object value) {
-            if (value == null) {
-                return "-";
-            }
-            if (value instanceof List<?> list) {
-                return list.isEmpty()
-                        ? "-"
-                        : String.join(", ", list.stream().map(Object::toString).toList());
-            }
-            return value instanceof Object[] array ? Arrays.toString(array) : value.toString();
-        }
-
-        private static String mask(String name, String value) {
-            return SECRET.matcher(name + "=" + value)
-                    .replaceAll("$1(not shown)")
-                    .substring(name.length() + 1);
         }
     }
 

@@ -47,7 +47,7 @@ public record ServeConfiguration(
     private static final String ALIAS = "The same as --";
 
     /** The arguments without a file. */
-    private static ServeConfiguration plain(List<String> arguments) {
+    public static ServeConfiguration plain(List<String> arguments) {
         return new ServeConfiguration(List.copyOf(arguments), null, Map.of());
     }
 

@@ -34,6 +34,7 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
 import io.nereid.storage.spi.StorageProvider;
 import io.nereid.transport.EventLoops;
+import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.VirtualHosts;
 import io.nereid.transport.proxy.PooledUpstreamClient;
 import io.nereid.transport.server.Server;
@@ -151,6 +152,11 @@ public final class ControlPlane implements AutoCloseable {
     /** The virtual hosts of the services, which select the routes of a request. */
     public VirtualHosts hosts() {
         return gateway;
+    }
+
+    /** The route of the control API, which matches every path. */
+    public HttpRoute route() {
+        return api.httpRoutes().get(0);
     }
 
     /** Opens the control API and starts the controllers. */

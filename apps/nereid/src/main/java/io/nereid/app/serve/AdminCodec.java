@@ -22,26 +22,32 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The endpoints outside of the inference protocols: Prometheus metrics, replacement of the model list, and liveness at
  * {@code /}. Thread-safe.
  */
 final class AdminCodec implements ProtocolCodec {
+    private static final ResponseBody NOTHING = new ResponseBody(new byte[0], 0);
+
     private final Engine engine;
     private final ModelListReloader lists;
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
     private final boolean metrics;
+    private final boolean console;
     private final Consumer<MetricsWriter> more;
     private final PageRenderer<MetricsFormat> pages;
 
@@ -49,6 +55,7 @@ final class AdminCodec implements ProtocolCodec {
      * Creates the endpoints.
      *
      * @param metrics whether there is a page of metrics
+     * @param console whether there is a web console, to which browsers are led
      * @param codecPool renders the metrics
      * @param more adds further metrics to a page
      */
@@ -58,6 +65,7 @@ final class AdminCodec implements ProtocolCodec {
             Supplier<TransportStats> transport,
             ByteBudget budget,
             boolean metrics,
+            boolean console,
             Executor codecPool,
             Consumer<MetricsWriter> more) {
         this.engine = engine;
@@ -65,6 +73,7 @@ final class AdminCodec implements ProtocolCodec {
         this.transport = transport;
         this.budget = budget;
         this.metrics = metrics;
+        this.console = console;
         this.more = more;
         this.pages = new PageRenderer<>(codecPool, this::page);
     }
@@ -77,7 +86,7 @@ final class AdminCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         List<HttpRoute> routes = new ArrayList<>(List.of(
-                HttpRoute.get("/", Operation.HEALTH, x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
+                HttpRoute.get("/", Operation.HEALTH, this::root),
                 HttpRoute.post(ServerClient.MODEL_CONFIG_PATH, Operation.MODEL_CONTROL, this::configure)));
         if (metrics) {
             routes.add(HttpRoute.get("/metrics", Operation.METRICS, x -> {
@@ -86,6 +95,42 @@ final class AdminCodec implements ProtocolCodec {
             }));
         }
         return routes;
+    }
+
+    /** Leads browsers to the console; for every other client it is liveness. */
+    private void root(HttpExchange x) {
+        if (console && prefersHtml(x.header("accept"))) {
+            x.reply(new HttpReply(302, "", new String[] {"location", "console/", "vary", "accept"}, NOTHING));
+        } else {
+            x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"));
+        }
+    }
+
+    /** Whether a client names HTML and wants it at least as much as JSON; a wildcard does not name it. */
+    static boolean prefersHtml(@Nullable String accept) {
+        if (accept == null) {
+            return false;
+        }
+        double html = 0;
+        double json = 0;
+        for (String range : accept.split(",", -1)) {
+            String[] parts = range.split(";", -1);
+            double quality = 1;
+            for (int i = 1; i < parts.length; i++) {
+                String parameter = parts[i].strip();
+                if (parameter.startsWith("q=")) {
+                    try {
+                        quality = Double.parseDouble(parameter.substring(2));
+                    } catch (NumberFormatException e) {
+                        quality = 0;
+                    }
+                }
+            }
+            String type = parts[0].strip().toLowerCase(Locale.ROOT);
+            html = type.equals("text/html") ? quality : html;
+            json = type.equals("application/json") ? quality : json;
+        }
+        return html > 0 && html >= json;
     }
 
     /** Replaces the model list; the body has the format of a {@code --model_config_file}. */

@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.app.config.EffectiveOptions;
+import io.nereid.app.config.ServeConfiguration;
 import java.nio.file.Path;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
 /** The options that say what clients that may load models may bring. Set by picocli, then only read. */
@@ -19,4 +23,29 @@ final class ClientFlags {
             description = "Directory below which a model list of a client may write request logs (logging_config); by"
                     + " default such a list may only use the prefixes of the list at the start.")
     @Nullable Path requestLogRoot;
+
+    /** {@code on} or {@code off}. */
+    enum Switch {
+        on,
+        off
+    }
+
+    @Option(
+            names = "--console",
+            paramLabel = "on|off",
+            description = "The web console at /console, for callers with the permission 'console': on (the default) or"
+                    + " off.")
+    Switch console = Switch.on;
+
+    /** Where the arguments come from. */
+    ServeConfiguration configuration = ServeConfiguration.plain(List.of());
+
+    /** What clients may do, and what the console shows. */
+    NereidServer.ClientRules rules(boolean explicitLoads, boolean metrics, List<Path> missing, CommandSpec serve) {
+        String settings = console == Switch.off
+                ? null
+                : EffectiveOptions.json(EffectiveOptions.of(
+                        serve.commandLine().getParseResult(), configuration, System.getenv(), true));
+        return new NereidServer.ClientRules(explicitLoads, requestLogRoot, metrics, missing, settings);
+    }
 }

@@ -3,6 +3,7 @@
 package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
+import io.nereid.app.console.ConsoleCodec;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
 import io.nereid.app.modelserver.ModelServer;
@@ -28,6 +29,7 @@ import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.recording.RequestLogger;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ServableState;
 import io.nereid.spi.Source;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -47,6 +49,8 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Composes the server from top to bottom: engine, protocol codecs, transport, without a dependency injection framework.
@@ -60,6 +64,8 @@ public final class NereidServer {
             "tensorflow.serving.PredictionService",
             "tensorflow.serving.ModelService");
 
+    private static final Logger LOG = LoggerFactory.getLogger(NereidServer.class);
+
     private final Clock clock;
     private final Engine engine;
     private final Server transport;
@@ -71,7 +77,9 @@ public final class NereidServer {
     private final @Nullable ControlPlane control;
     private final @Nullable ModelServer models;
     private final AccessControl access;
+    private final @Nullable ConsoleCodec console;
     private final List<ProtocolCodec> codecs;
+    private volatile boolean started;
 
     /**
      * What clients may do. Immutable.
@@ -80,12 +88,17 @@ public final class NereidServer {
      * @param requestLogRoot the directory below which their lists may write request logs; null for none
      * @param metrics whether they may read metrics
      * @param missing repositories without which the server is not ready
+     * @param settings the options in force, as the web console shows them; null for a server without console
      */
     public record ClientRules(
-            boolean explicitLoads, @Nullable Path requestLogRoot, boolean metrics, List<Path> missing) {
-        /** Rules of a server with metrics, all of whose repositories exist. */
+            boolean explicitLoads,
+            @Nullable Path requestLogRoot,
+            boolean metrics,
+            List<Path> missing,
+            @Nullable String settings) {
+        /** Rules of a server with metrics and without console, all of whose repositories exist. */
         public ClientRules(boolean explicitLoads, @Nullable Path requestLogRoot) {
-            this(explicitLoads, requestLogRoot, true, List.of());
+            this(explicitLoads, requestLogRoot, true, List.of(), null);
         }
     }
 
@@ -133,6 +146,7 @@ public final class NereidServer {
                 engineOptions.toBuilder().sources(sources).build(), backends, plugins.cacheProviders(), clock);
         this.recorder = new RequestLogger(engine, clock);
         engine.onConfigured(recorder::configure);
+        engine.onState(this::log);
         recorder.allowClientLogs(rules.requestLogRoot());
         this.access = access;
         ModelControl clients = new ClientModelControl(engine, recorder, rules.explicitLoads(), rules.missing());
@@ -146,7 +160,7 @@ public final class NereidServer {
                 .queueDepths(engine::waiting);
         v1.accept(first);
         V1Options options = first.build();
-        this.codecs = List.of(
+        List<ProtocolCodec> protocols = new ArrayList<>(List.of(
                 new V2Codec(guarded, clients, observation, clock, codecPool, v2),
                 new V1Codec(guarded, clients, codecPool, options),
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
@@ -157,8 +171,9 @@ public final class NereidServer {
                         this::stats,
                         budget,
                         rules.metrics(),
+                        rules.settings() != null,
                         codecPool,
-                        this::moreMetrics));
+                        this::moreMetrics)));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
@@ -192,6 +207,22 @@ public final class NereidServer {
             this.control = null;
             this.models = null;
         }
+        this.console = rules.settings() == null
+                ? null
+                : new ConsoleCodec(
+                        engine,
+                        this::stats,
+                        AdminCodec::residentBytes,
+                        access.sessions(),
+                        codecPool,
+                        clock,
+                        rules.explicitLoads(),
+                        rules.settings(),
+                        control == null ? null : control.route());
+        if (console != null) {
+            protocols.add(console);
+        }
+        this.codecs = List.copyOf(protocols);
         this.transport = new Server(
                 listen.clock(clock)
                         .budget(budget)
@@ -201,6 +232,25 @@ public final class NereidServer {
                 codecs);
         if (models != null) {
             models.hostFactory(transport);
+        }
+    }
+
+    /** Logs what is loaded and unloaded while the server runs; what it starts with is in the table of the start. */
+    private void log(ServableState state) {
+        if (!started) {
+            return;
+        }
+        if (state.phase() == ServableState.Phase.AVAILABLE) {
+            LOG.info(
+                    "model '{}' version {} is available, loaded in {} ms",
+                    state.id().model(),
+                    state.id().version(),
+                    state.loadNanos() / 1_000_000);
+        } else if (state.phase() == ServableState.Phase.GONE) {
+            LOG.info(
+                    "model '{}' version {} is unloaded",
+                    state.id().model(),
+                    state.id().version());
         }
     }
 
@@ -274,7 +324,9 @@ public final class NereidServer {
     /** Starts loading; completes when every model is available or has failed. */
     public CompletionStage<Void> load() {
         ModelServer own = models;
-        return own == null ? engine.start() : engine.start().thenCompose(started -> own.load());
+        CompletionStage<Void> loaded =
+                own == null ? engine.start() : engine.start().thenCompose(available -> own.load());
+        return loaded.whenComplete((available, e) -> started = true);
     }
 
     /** Polls a model list, and applies its changes. */
@@ -303,6 +355,9 @@ public final class NereidServer {
             control.beginDrain();
         }
         engine.beginDrain();
+        if (console != null) {
+            console.close(); // its streams have no end of their own
+        }
         boolean drained = transport.drain(limit.dividedBy(2), () -> stats().inFlight() > 0, limit);
         transport.close();
         if (control != null) {

@@ -7,6 +7,7 @@ import io.nereid.access.AccessOptions;
 import io.nereid.access.audit.AuditLog;
 import io.nereid.app.access.AccessFlags;
 import io.nereid.app.access.TlsFlags;
+import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.modelserver.ModelServerFlags;
 import io.nereid.app.process.CacheDirectory;
@@ -24,7 +25,6 @@ import io.nereid.control.local.ServedModel;
 import io.nereid.engine.options.BackendSettings;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
-import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
@@ -276,6 +276,11 @@ public final class ServeCommand implements Callable<Integer> {
                     + " environment win; see nereid config.")
     void config(Path file) {}
 
+    /** Where the arguments come from, for those who look at what is in force. */
+    public void configuredBy(ServeConfiguration configuration) {
+        clientFlags.configuration = configuration;
+    }
+
     @Override
     public Integer call() throws Exception {
         List<Path> roots = new ArrayList<>(models);
@@ -306,15 +311,15 @@ public final class ServeCommand implements Callable<Integer> {
                 listen(maxBody, logging, access),
                 budget,
                 v2(maxBody, served != null),
-                this::v1,
+                tfs::apply,
                 triton.trace(),
                 logging,
                 access,
-                new NereidServer.ClientRules(
+                clientFlags.rules(
                         modelControlMode == null || modelControlMode == Mode.explicit,
-                        clientFlags.requestLogRoot,
                         triton.allowMetrics,
-                        repositories.missing()),
+                        repositories.missing(),
+                        spec),
                 control.control ? control : null,
                 served,
                 modelServer.payloadLog());
@@ -375,11 +380,9 @@ public final class ServeCommand implements Callable<Integer> {
         if (!control.control && !tfs.lists() && !triton.keepsServing()) {
             report.checkFiles(repositories.roots());
         }
-        report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
-        report.printAccess(
-                accessFlags.openManagement,
-                accessFlags.apiKeys != null || accessFlags.accessConfig != null,
-                server.isLocal());
+        boolean encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
+        report.print(host, addresses, encrypted, clientFlags.console == ClientFlags.Switch.on);
+        report.printAccess(accessFlags.openManagement, accessFlags.hasCredentials(), server.isLocal());
         if (controlPort != 0) {
             String at = control.address + ":" + controlPort;
             boolean open = server.isLocal() && access.trustsLocalCallers() || accessFlags.openManagement;
@@ -519,10 +522,6 @@ public final class ServeCommand implements Callable<Integer> {
                         .anyMatch(option -> IgnoredFlags.isTriton(option)
                                 || option.userObject() instanceof Field field
                                         && field.getDeclaringClass() == TritonFlags.class);
-    }
-
-    private void v1(V1Options.Builder v1) {
-        tfs.apply(v1);
     }
 
     private static int port(String option, int number) {

@@ -67,7 +67,7 @@ public final class ServeTraining {
                         server.engine(),
                         new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8),
                         false)
-                .print("127.0.0.1", List.of(address), false);
+                .print("127.0.0.1", List.of(address), false, false);
         String base = "http://127.0.0.1:" + address.getPort();
         HttpClient client = HttpClient.newHttpClient();
         String ones = "[" + "1,".repeat(15) + "1]";

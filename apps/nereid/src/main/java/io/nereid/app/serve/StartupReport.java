@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.app.console.ConsoleCodec;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -150,7 +151,7 @@ final class StartupReport {
                 "nereid convert " + roots.get(0) + " says what the file is, and how it can be served");
     }
 
-    void print(String host, List<InetSocketAddress> addresses, boolean encrypted) {
+    void print(String host, List<InetSocketAddress> addresses, boolean encrypted, boolean console) {
         out.println();
         List<ModelStatus> models = models();
         if (models.isEmpty()) {
@@ -166,6 +167,9 @@ final class StartupReport {
         out.println("  listening on " + base + "  (REST, HTTP/2 and gRPC; metrics at /metrics)");
         for (InetSocketAddress other : addresses.subList(1, addresses.size())) {
             out.println("               " + show(host, other));
+        }
+        if (console) {
+            out.println("  console at   " + base + ConsoleCodec.PATH);
         }
         String curl = curl(models, base);
         if (curl != null) {

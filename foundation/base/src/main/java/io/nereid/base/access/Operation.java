@@ -27,6 +27,8 @@ public enum Operation implements OperationSelector {
     LOGGING(Permission.OBSERVE, "logging"),
     /** Changes log settings. */
     CONFIGURE_LOGGING(Permission.CONFIGURE_OBSERVE, "logging"),
+    /** Reads the live data of the web console. */
+    CONSOLE(Permission.CONSOLE, null),
     SHARED_MEMORY(Permission.SHARE_MEMORY, "shared-memory"),
     METRICS(Permission.METRICS, null),
     /** Lists the gRPC services. */

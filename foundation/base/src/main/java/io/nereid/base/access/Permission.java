@@ -24,6 +24,8 @@ public enum Permission {
     OBSERVE(false),
     /** Change trace settings and log settings. */
     CONFIGURE_OBSERVE(true),
+    /** See the live data, the log and the settings of the web console. */
+    CONSOLE(true),
     /** Load, unload and configure models. */
     MANAGE(true),
     /** Register and unregister shared memory. */

@@ -31,8 +31,8 @@ public record Role(String name, Set<Permission> permissions, List<NamePattern> m
     /** The roles that exist without a configuration, by name; a configuration may replace them. */
     public static Map<String, Role> builtIn() {
         Map<String, Role> roles = new LinkedHashMap<>();
-        Set<Permission> read =
-                EnumSet.of(Permission.METADATA, Permission.HEALTH, Permission.METRICS, Permission.OBSERVE);
+        Set<Permission> read = EnumSet.of(
+                Permission.METADATA, Permission.HEALTH, Permission.METRICS, Permission.OBSERVE, Permission.CONSOLE);
         Set<Permission> client = EnumSet.of(Permission.INFER, Permission.METADATA, Permission.HEALTH);
         Set<Permission> manager = EnumSet.copyOf(read);
         manager.addAll(client);

@@ -97,6 +97,11 @@ public final class ModelSources implements AutoCloseable {
         return names;
     }
 
+    /** The source of the models that lie in the repositories. */
+    public RepositorySource repository() {
+        return repository;
+    }
+
     /** See {@link io.nereid.spi.management.ModelControl#load(String, LoadOptions)}. */
     public CompletionStage<Void> load(String model, LoadOptions options) {
         CompletableFuture<Void> done = new CompletableFuture<>();

@@ -41,6 +41,11 @@ public final class Histogram {
         return SIZES.clone();
     }
 
+    /** The bounds for durations, in nanoseconds, ascending. */
+    public static long[] durationBounds() {
+        return DURATIONS.clone();
+    }
+
     Histogram(long[] bounds) {
         this.bounds = bounds;
         this.exemplars = new Exemplars(bounds);

@@ -220,6 +220,12 @@ public final class RepositoryLayout {
         return directory.resolve(CONFIG);
     }
 
+    /** The file with a model's configuration; null for a model without one. */
+    public @Nullable Path configuration(ModelEntry entry) {
+        Path file = configFile(entry.directory());
+        return entry.file() == null && Files.exists(file) ? file : null;
+    }
+
     /** Reads one model. */
     public StoredModel read(ModelEntry entry) {
         return read(entry, null);
