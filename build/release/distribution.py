@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import files
 import platforms
@@ -100,11 +101,11 @@ def libraries(stage, platform):
             continue
         thinner = jar + ".new"
         removed = files.jar_without(jar, thinner, platforms.native)
-        for name, contents in removed.items():
-            if fnmatch.fnmatchcase(name, wanted):
+        with zipfile.ZipFile(jar) as opened:
+            for name in fnmatch.filter(removed, wanted):
                 path = os.path.join(target, os.path.basename(name))
                 with open(path, "wb") as file:
-                    file.write(contents)
+                    file.write(opened.read(name))
                 os.chmod(path, 0o755)
                 strip(path, platform)
         if os.path.basename(jar).startswith("netty-transport-native-epoll-"):
