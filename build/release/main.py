@@ -173,7 +173,7 @@ class Release:
             )  # fmt: skip
             self.report(name + ".tar", begun, f" ({size / 1e6:.0f} MB unpacked)")
             sbom.write(
-                os.path.join(self.out, name + ".cdx.json"), os.path.join(self.target, "sbom.cdx.json"), base.packages, self.jdk,
+                os.path.join(self.out, name + ".cdx.json"), os.path.join(self.target, "sbom.cdx.json"), self.stage, base.packages, self.jdk,
                 [plugin for plugin, _ in added], self.version, tag, digest, self.platform, self.created, debian_release,
             )  # fmt: skip
             self.report(name + ".cdx.json", begun)

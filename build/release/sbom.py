@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software bill of materials of an image, CycloneDX JSON: Debian's packages, the Java runtime, the libraries, the plugins' libraries."""
 
+import glob
 import json
 import os
 import re
 import sys
 import urllib.parse
+
+import files
 
 # Debian's copyright files are mostly prose: this is what they say of the files that the image has of each package.
 LICENCES = {
@@ -23,15 +26,19 @@ PUBLIC_DOMAIN = {"license": {"name": "public domain"}}
 JAVA = "GPL-2.0-only WITH Classpath-exception-2.0"
 
 
-def write(path, libraries, control, jdk, plugins, version, tag, digest, platform, created, debian):
+def write(path, libraries, stage, control, jdk, plugins, version, tag, digest, platform, created, debian):
     """
     Writes the bill of materials of an image.
 
-    libraries is the bill of materials of the distribution; control has the fields of Debian's packages by name; debian is the release
+    libraries is the bill of materials of the distribution in the folder stage; control has the fields of Debian's packages by name; debian is the release
     of Debian, such as 12; tag and digest are those of the image.
     """
     with open(libraries, encoding="utf-8") as file:
-        components = json.load(file)["components"]
+        distribution = json.load(file)
+    components = [distribution["metadata"]["component"], *distribution["components"]]
+    known = {component.get("purl") for component in components}
+    modules = [_module(jar, version) for jar in sorted(glob.glob(os.path.join(stage, "lib/plugins/*/*.jar")))]
+    components += [module for module in modules if module["purl"] not in known]
     components += [_package(control[name], debian) for name in sorted(control)]
     components.append(_runtime(jdk))
     # Two plugins may have one library.
@@ -39,9 +46,9 @@ def write(path, libraries, control, jdk, plugins, version, tag, digest, platform
     for plugin in plugins:
         for artifact in plugin.artifacts:
             component = _artifact(artifact, plugin)
-            known = added.setdefault(component["purl"], component)
-            if known is not component:
-                known["properties"] += component["properties"]
+            first = added.setdefault(component["purl"], component)
+            if first is not component:
+                first["properties"] += component["properties"]
     components += [added[purl] for purl in sorted(added)]
     image = f"pkg:oci/nereid@{urllib.parse.quote(digest, safe='')}?arch={platform.oci}&tag={tag}"
     bill = {
@@ -71,6 +78,23 @@ def debian_release(root):
     """The release of Debian whose files are below root."""
     with open(os.path.join(root, "usr/lib/os-release"), encoding="utf-8") as file:
         return dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', file.read(), re.M)).get("VERSION_ID", "sid")
+
+
+def _module(jar, version):
+    """The part of the distribution that calls the libraries of a plugin."""
+    name = os.path.basename(jar)[: -len(f"-{version}.jar")]
+    purl = f"pkg:maven/io.nereid/{name}@{version}?type=jar"
+    return {
+        "type": "library",
+        "bom-ref": purl,
+        "group": "io.nereid",
+        "name": name,
+        "version": version,
+        "scope": "required",
+        "hashes": [{"alg": "SHA-256", "content": files.sha256(jar)}],
+        "licenses": [{"license": {"id": "Apache-2.0"}}],
+        "purl": purl,
+    }
 
 
 def _package(fields, debian):
