@@ -355,7 +355,6 @@ def main():
             if "image" in parts:
                 image(release, work, home, outside)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        shell = tools(os.path.join(work, "shell"))
         for variant in images.PLUGINS:
             if "image-" + variant in parts:
                 images.check_variant(release, work, root, variant, check, skip, wait_ready, free_port, post)
