@@ -5,10 +5,11 @@ import java.util.Set;
 import java.util.spi.ToolProvider;
 
 /**
- * Runs jlink so that the same modules give the same bytes: {@code java LinkRuntime.java OPTION…}. Ends with 3 when this process of Java cannot, and another one
+ * Runs jlink so that the same modules give the same bytes more often: {@code java LinkRuntime.java OPTION…}. Ends with 3 when this process of Java cannot, and another one
  * may.
  *
- * <p>jlink writes some of its classes in the order of sets, which {@code Set.of} chooses anew in each process, as one of two.
+ * <p>jlink writes some of its classes in the order of sets, which {@code Set.of} chooses anew in each process. The direction is fixed here; the place
+ * where large sets begin is not.
  */
 public final class LinkRuntime {
     private LinkRuntime() {}

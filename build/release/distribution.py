@@ -67,7 +67,7 @@ def access(major):
 
 
 def link(home, *arguments):
-    """Runs jlink of the JDK in the folder home, in a process whose order of sets is always the same."""
+    """Runs jlink of the JDK in the folder home, in a process whose small sets have the same order each time."""
     program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "LinkRuntime.java")
     command = [os.path.join(home, "bin/java"), "-XX:TieredStopAtLevel=1", program, *arguments]
     for _ in range(64):
