@@ -5,12 +5,13 @@
 #
 # VERSION          the version of the poms (then this tree is built), or another one (then the last commit is, with that version)
 # --built          takes what "./mvnw verify" or "package" has left in this tree instead of building it
-# --parts          distribution, aarch64, image, wheel, debian, maven; all of them when absent
+# --parts          distribution, aarch64, image, image-tensorflow, image-all, wheel, debian, maven; all of them when absent
 #
 # NEREID_RELEASE_JDK   the JDK whose runtime goes into the distribution; the newest of /usr/lib/jvm and /opt when absent
 # NEREID_SIGNING_KEY   a key that gpg knows; without it nothing is signed
 #
-# It needs a JDK, Python 3.9 or later and binutils, and for the image apt-get, dpkg-deb and gcc.
+# It needs a JDK, Python 3.9 or later and binutils, for the images apt-get, dpkg-deb and gcc, and for those with plugins their libraries: of
+# ~/.m2/repository, else of NEREID_MAVEN_REPOSITORY or Maven Central.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 

@@ -80,7 +80,7 @@ def build(out, tree, stage, version, platform, time, work):
 
 def _tar_gz(root, time):
     out = io.BytesIO()
-    with gzip.GzipFile(filename="", fileobj=out, mode="wb", compresslevel=9, mtime=0) as packed:
+    with gzip.GzipFile(filename="", fileobj=out, mode="wb", compresslevel=files.LEVEL, mtime=0) as packed:
         # dpkg expects the folder itself, and names below it.
         files.tar(packed, root, time, ".")
     return out.getvalue()
@@ -91,7 +91,7 @@ def _write(path, text, time=None):
     data = text.encode()
     with open(path, "wb") as file:
         if path.endswith(".gz"):
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=9, mtime=time) as packed:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=files.LEVEL, mtime=time) as packed:
                 packed.write(data)
         else:
             file.write(data)

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import files
 import platforms
@@ -65,12 +66,25 @@ def access(major):
     return options + (["--sun-misc-unsafe-memory-access=allow"] if major >= 23 else [])
 
 
+def link(home, *arguments):
+    """Runs jlink of the JDK in the folder home, in a process whose small sets have the same order each time."""
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "LinkRuntime.java")
+    command = [os.path.join(home, "bin/java"), "-XX:TieredStopAtLevel=1", program, *arguments]
+    for _ in range(64):
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if result.returncode == 0:
+            return
+        if result.returncode != 3:
+            break
+    sys.exit(f"release: jlink of {home} ended with {result.returncode}:\n{result.stdout[-3000:]}")
+
+
 def runtime(jdk, target, time):
     """Links a Java runtime for this machine with the modules of the distribution, and the archive of the JDK's own classes."""
     compress = "zip-6" if jdk.major >= 21 else "2"
     modules = MODULES if jdk.major < 22 else [m for m in MODULES if m != "jdk.crypto.ec"]
-    jdk.run(
-        "jlink", "--add-modules", ",".join(modules), "--strip-debug", "--no-header-files", "--no-man-pages",
+    link(
+        jdk.home, "--add-modules", ",".join(modules), "--strip-debug", "--no-header-files", "--no-man-pages",
         # The tzdata and locales of English alone would lose formats of other languages: all are kept.
         f"--compress={compress}", "--output", target,
     )  # fmt: skip
@@ -100,11 +114,11 @@ def libraries(stage, platform):
             continue
         thinner = jar + ".new"
         removed = files.jar_without(jar, thinner, platforms.native)
-        for name, contents in removed.items():
-            if fnmatch.fnmatchcase(name, wanted):
+        with zipfile.ZipFile(jar) as opened:
+            for name in fnmatch.filter(removed, wanted):
                 path = os.path.join(target, os.path.basename(name))
                 with open(path, "wb") as file:
-                    file.write(contents)
+                    file.write(opened.read(name))
                 os.chmod(path, 0o755)
                 strip(path, platform)
         if os.path.basename(jar).startswith("netty-transport-native-epoll-"):

@@ -5,11 +5,13 @@
 import datetime
 import gzip
 import hashlib
-import io
 import os
 import stat
 import tarfile
 import zipfile
+
+# Of gzip and of jars: 9 makes archives that are smaller by 0.3 % in three times the time.
+LEVEL = 6
 
 
 def paths(root):
@@ -40,7 +42,7 @@ def normalize(root, time):
 def tar(out, root, time, prefix="", modes=None):
     """Writes the tree below root as a tar archive to the stream out; modes has permissions by name that differ from the files'."""
     modes = modes or {}
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with tarfile.open(fileobj=out, mode="w|", bufsize=1 << 20, format=tarfile.PAX_FORMAT) as archive:
         names = paths(root)
         if prefix:
             archive.addfile(_entry(prefix, root, "", time, modes))
@@ -69,7 +71,7 @@ def _entry(shown, root, name, time, modes):
 
 
 def tar_gz(path, root, time, prefix):
-    with open(path, "wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=9, mtime=0) as packed:
+    with open(path, "wb") as file, gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=LEVEL, mtime=0) as packed:
         tar(packed, root, time, prefix)
 
 
@@ -78,19 +80,20 @@ def jar_without(source, target, excluded):
     Copies a jar without the entries for which excluded(name) holds. Entries keep their order and their times, so that the
     copy of the same jar is always the same.
 
-    Returns the contents of the entries that were left out, by name.
+    Returns the names of the files that were left out.
     """
-    left_out = {}
+    left_out = []
     with zipfile.ZipFile(source) as jar, zipfile.ZipFile(target, "w") as copy:
         for info in jar.infolist():
             if excluded(info.filename):
-                left_out[info.filename] = info
+                if not info.is_dir():
+                    left_out.append(info.filename)
                 continue
             entry = zipfile.ZipInfo(info.filename, info.date_time)
             entry.compress_type = zipfile.ZIP_STORED if info.is_dir() else zipfile.ZIP_DEFLATED
             entry.external_attr = info.external_attr
-            copy.writestr(entry, jar.read(info), compresslevel=9)
-        return {name: jar.read(info) for name, info in left_out.items() if not info.is_dir()}
+            copy.writestr(entry, jar.read(info), compresslevel=LEVEL)
+        return left_out
 
 
 def zip_of(path, contents, time):
@@ -99,13 +102,13 @@ def zip_of(path, contents, time):
     with zipfile.ZipFile(path, "w") as jar:
         manifest = zipfile.ZipInfo("META-INF/MANIFEST.MF", moment)
         manifest.compress_type = zipfile.ZIP_DEFLATED
-        jar.writestr(manifest, "Manifest-Version: 1.0\r\n\r\n", compresslevel=9)
+        jar.writestr(manifest, "Manifest-Version: 1.0\r\n\r\n", compresslevel=LEVEL)
         for name in sorted(contents):
             entry = zipfile.ZipInfo(name, moment)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             with open(contents[name], "rb") as file:
-                jar.writestr(entry, file.read(), compresslevel=9)
+                jar.writestr(entry, file.read(), compresslevel=LEVEL)
 
 
 def sha256(path):
@@ -116,7 +119,22 @@ def sha256(path):
     return digest.hexdigest()
 
 
-def tar_bytes(root, time, modes=None):
-    out = io.BytesIO()
-    tar(out, root, time, modes=modes)
-    return out.getvalue()
+class HashingWriter:
+    """A stream that passes on what is written, and has its size and its SHA-256."""
+
+    def __init__(self, out):
+        self.out = out
+        self.size = 0
+        self.digest = hashlib.sha256()
+
+    def write(self, data):
+        self.digest.update(data)
+        self.size += len(data)
+        return self.out.write(data)
+
+    def flush(self):
+        self.out.flush()
+
+    def name(self):
+        """The digest as descriptors of images have it."""
+        return "sha256:" + self.digest.hexdigest()

@@ -18,14 +18,14 @@ JDK = [f"openjdk-{MAJOR}-jdk-headless", f"openjdk-{MAJOR}-jre-headless"]
 SYSTEM = ["libc6", "libgcc-s1", "libstdc++6", "zlib1g"]
 
 
-def jlink():
-    """The jlink of a JDK with the packages' major version; None when there is none here."""
+def jdk():
+    """A JDK with jlink and the packages' major version; None when there is none here."""
     for home in sorted(glob.glob("/usr/lib/jvm/*") + glob.glob("/opt/*")):
         release = os.path.join(home, "release")
         if os.path.exists(os.path.join(home, "bin/jlink")) and os.path.exists(release):
             with open(release, encoding="utf-8") as file:
                 if re.search(rf'^JAVA_VERSION="{MAJOR}[."]', file.read(), re.M):
-                    return os.path.join(home, "bin/jlink")
+                    return home
     return None
 
 
@@ -33,7 +33,7 @@ def missing(platform):
     """Why the distribution of the platform cannot be made here; empty when it can."""
     if shutil.which("apt-get") is None:
         return "apt-get is not on the PATH, which fetches the modules of its runtime"
-    if jlink() is None:
+    if jdk() is None:
         return f"no JDK {MAJOR} with jlink is below /usr/lib/jvm or /opt"
     if shutil.which(f"qemu-{platform.machine}-static") is None:
         return f"qemu-{platform.machine}-static is not on the PATH (Debian's package qemu-user-static), which makes the archive of the JDK's classes"
@@ -73,12 +73,12 @@ def runtime(platform, target, time, work):
     root = os.path.join(work, "system-" + platform.debian)
     packages([*JDK, *SYSTEM], platform, root, work)
     [modules] = [m for m in glob.glob(os.path.join(root, "usr/lib/jvm/*/jmods")) if not os.path.islink(os.path.dirname(m))]
-    tool = jlink()
-    if tool is None:
+    home = jdk()
+    if home is None:
         sys.exit(f"release: no JDK {MAJOR} with jlink is below /usr/lib/jvm or /opt")
-    distribution.run(
-        [tool, "--module-path", modules, "--add-modules", ",".join(distribution.MODULES), "--strip-java-debug-attributes",
-         "--no-header-files", "--no-man-pages", "--compress=2", "--output", target]
+    distribution.link(
+        home, "--module-path", modules, "--add-modules", ",".join(distribution.MODULES), "--strip-java-debug-attributes",
+        "--no-header-files", "--no-man-pages", "--compress=2", "--output", target,
     )  # fmt: skip
     files.normalize(target, time)
     # Without it the launcher could not make its own archive at the first start.

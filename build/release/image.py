@@ -5,6 +5,8 @@ An OCI image of a distribution, made without a container engine: the operating s
 
 The file is an image layout of the Open Containers Initiative (oci-layout, index.json, blobs) that has the manifest.json of
 "docker save" as well, so that docker load, podman load and skopeo copy oci-archive: take it.
+
+Images with plugins have the layers of the image without them, and one more for each plugin: nodes and registries keep each layer once.
 """
 
 import gzip
@@ -23,6 +25,8 @@ import files
 
 # The C and C++ libraries, certificates and time zones; libz is what the Java runtime and native libraries may be linked with.
 PACKAGES = ["base-files", "ca-certificates", "libc6", "libgcc-s1", "libstdc++6", "tzdata", "zlib1g"]
+# Where libgcc and libstdc++ have the text of their licence.
+LICENCE_PACKAGE = re.compile(r"\bgcc-\d+-base\b")
 
 # Of the packages: not of use to a program that runs alone.
 UNUSED = re.compile(
@@ -36,25 +40,28 @@ USER = 65532
 
 
 def operating_system(root, platform, time):
-    """Unpacks the packages below root. Returns their names with versions."""
+    """Unpacks the packages below root. Returns the control fields of each by its name."""
     packages = root + ".packages"
     shutil.rmtree(packages, ignore_errors=True)
     os.makedirs(packages)
-    suffix = "" if platform.machine == os.uname().machine else ":" + platform.debian
-    # As the user who runs this, who may not be the one that apt changes to when it is root.
-    distribution.run(
-        ["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *[name + suffix for name in PACKAGES]], cwd=packages
-    )
-    versions = {}
-    for name in sorted(os.listdir(packages)):
-        package = os.path.join(packages, name)
-        field = distribution.run(["dpkg-deb", "--field", package, "Package", "Version"])
-        fields = dict(line.split(": ", 1) for line in field.splitlines())
-        versions[fields["Package"]] = fields["Version"]
-        distribution.run(["dpkg-deb", "--extract", package, root])
-        # Where scanners for vulnerabilities look in images without a package manager.
-        control = distribution.run(["dpkg-deb", "--field", package])
-        write(root, "var/lib/dpkg/status.d/" + fields["Package"], control)
+    control = {}
+
+    def add(names):
+        suffix = "" if platform.machine == os.uname().machine else ":" + platform.debian
+        before = set(os.listdir(packages))
+        # As the user who runs this, who may not be the one that apt changes to when it is root.
+        distribution.run(["apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", *[name + suffix for name in names]], cwd=packages)
+        for name in sorted(set(os.listdir(packages)) - before):
+            package = os.path.join(packages, name)
+            text = distribution.run(["dpkg-deb", "--field", package])
+            fields = dict(re.findall(r"^([\w-]+): (.*)$", text, re.M))
+            control[fields["Package"]] = fields
+            distribution.run(["dpkg-deb", "--extract", package, root])
+            # Where scanners for vulnerabilities look in images without a package manager.
+            write(root, "var/lib/dpkg/status.d/" + fields["Package"], text)
+
+    add(PACKAGES)
+    add(sorted(set(LICENCE_PACKAGE.findall(control["libgcc-s1"].get("Depends", "")))))
     shutil.rmtree(packages)
     for name in reversed(files.paths(root)):
         path = os.path.join(root, name)
@@ -69,7 +76,7 @@ def operating_system(root, platform, time):
     for folder in ("tmp", "home/nonroot", "proc", "sys", "dev", "models"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
     files.normalize(root, time)
-    return versions
+    return control
 
 
 def certificates(root):
@@ -128,32 +135,43 @@ def application(layer, stage, source, platform, time):
     files.normalize(layer, time)
 
 
+class Layer:
+    """A layer of an image, compressed in a file: its descriptor, the digest of its unpacked form, what it is, and the bytes of its files."""
+
+    def __init__(self, root, path, time, what, modes=None):
+        with open(path, "wb") as file:
+            packed = files.HashingWriter(file)
+            with gzip.GzipFile(filename="", fileobj=packed, mode="wb", compresslevel=files.LEVEL, mtime=0) as stream:
+                plain = files.HashingWriter(stream)
+                files.tar(plain, root, time, modes=modes)
+        self.path = path
+        self.what = what
+        self.diff = plain.name()
+        self.descriptor = {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": packed.name(), "size": packed.size}
+        self.unpacked = sum(
+            os.lstat(os.path.join(root, name)).st_size for name in files.paths(root) if not os.path.isdir(os.path.join(root, name))
+        )
+
+
 class Layout:
     """The blobs of an image, and the file that has them all."""
 
-    def __init__(self, time):
+    def __init__(self, time, layers):
         self.time = time
+        self.layers = layers
         self.blobs = {}
 
-    def blob(self, contents):
+    def json(self, media, value):
+        """Adds a blob; returns its descriptor."""
+        contents = _json(value)
         digest = "sha256:" + hashlib.sha256(contents).hexdigest()
         self.blobs[digest] = contents
-        return digest
-
-    def json(self, value):
-        return self.blob(json.dumps(value, indent=1, sort_keys=True).encode())
-
-    def layer(self, root, modes=None):
-        """Returns the descriptor of a layer and the digest of its unpacked form."""
-        plain = files.tar_bytes(root, self.time, modes)
-        packed = gzip.compress(plain, 9, mtime=0)
-        descriptor = {"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", "digest": self.blob(packed), "size": len(packed)}
-        return descriptor, "sha256:" + hashlib.sha256(plain).hexdigest()
+        return {"mediaType": media, "digest": digest, "size": len(contents)}
 
     def write(self, path, index, docker):
         contents = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}', "index.json": _json(index), "manifest.json": _json(docker)}
-        for digest, blob in self.blobs.items():
-            contents["blobs/sha256/" + digest.split(":")[1]] = blob
+        contents.update({_place(digest): blob for digest, blob in self.blobs.items()})
+        contents.update({_place(layer.descriptor["digest"]): layer for layer in self.layers})
         with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
             for folder in ("blobs", "blobs/sha256"):
                 entry = tarfile.TarInfo(folder)
@@ -161,28 +179,57 @@ class Layout:
                 archive.addfile(entry)
             for name in sorted(contents):
                 entry = tarfile.TarInfo(name)
-                entry.size, entry.mode, entry.mtime = len(contents[name]), 0o644, self.time
-                archive.addfile(entry, io.BytesIO(contents[name]))
+                entry.mode, entry.mtime = 0o644, self.time
+                if isinstance(contents[name], Layer):
+                    entry.size = contents[name].descriptor["size"]
+                    with open(contents[name].path, "rb") as blob:
+                        archive.addfile(entry, blob)
+                else:
+                    entry.size = len(contents[name])
+                    archive.addfile(entry, io.BytesIO(contents[name]))
 
 
 def _json(value):
     return json.dumps(value, indent=1, sort_keys=True).encode()
 
 
-def build(path, stage, source, version, platform, jdk, time, created, revision, work):
-    """Writes the image of a distribution with a runtime (the folder stage) as one file."""
-    roots = [os.path.join(work, name) for name in ("system", "runtime", "nereid")]
-    for root in roots:
-        shutil.rmtree(root, ignore_errors=True)
-        os.makedirs(root)
-    system, java, nereid = roots
-    packages = operating_system(system, platform, time)
-    shutil.copytree(os.path.join(stage, "runtime"), os.path.join(java, HOME, "runtime"), symlinks=True)
-    files.normalize(java, time)
-    application(nereid, stage, source, platform, time)
+def _place(digest):
+    return "blobs/sha256/" + digest.split(":")[1]
 
-    layout = Layout(time)
-    made = [layout.layer(system, {"tmp": 0o1777, "home/nonroot": 0o700}), layout.layer(java), layout.layer(nereid)]
+
+class Base:
+    """What all images have: the layers of the operating system, the Java runtime and the program, and the packages of the first."""
+
+    def __init__(self, stage, source, platform, time, work):
+        roots = [os.path.join(work, name) for name in ("system", "runtime", "nereid")]
+        for root in roots:
+            shutil.rmtree(root, ignore_errors=True)
+            os.makedirs(root)
+        system, java, nereid = roots
+        self.packages = operating_system(system, platform, time)
+        shutil.copytree(os.path.join(stage, "runtime"), os.path.join(java, HOME, "runtime"), symlinks=True)
+        files.normalize(java, time)
+        application(nereid, stage, source, platform, time)
+        modes = {"tmp": 0o1777, "home/nonroot": 0o700}
+        self.layers = [
+            Layer(system, system + ".tar.gz", time, "packages of Debian", modes),
+            Layer(java, java + ".tar.gz", time, "Java runtime"),
+            Layer(nereid, nereid + ".tar.gz", time, "nereid"),
+        ]
+
+
+def plugin_layer(plugin, time):
+    return Layer(plugin.root, plugin.root + ".tar.gz", time, "plugin " + plugin.name)
+
+
+def build(path, base, added, version, variant, platform, jdk, time, created, revision):
+    """
+    Writes an image as one file: the layers of base, and those in added, pairs of a plugin and its layer.
+
+    Returns the bytes of its files when unpacked, and the digest and the tag by which registries know it.
+    """
+    layers = base.layers + [layer for _, layer in added]
+    layout = Layout(time, layers)
     labels = {
         "org.opencontainers.image.title": "nereid",
         "org.opencontainers.image.description": "A model server: KServe V1 and V2, Triton, TensorFlow Serving; operator and gateway for Kubernetes.",
@@ -191,8 +238,10 @@ def build(path, stage, source, version, platform, jdk, time, created, revision, 
         "org.opencontainers.image.licenses": "Apache-2.0",
         "org.opencontainers.image.revision": revision,
         "io.nereid.java": f"{jdk.vendor} {jdk.version}",
-        "io.nereid.packages": " ".join(f"{name}={packages[name]}" for name in sorted(packages)),
+        "io.nereid.packages": " ".join(f"{name}={base.packages[name]['Version']}" for name in sorted(base.packages)),
     }
+    if added:
+        labels["io.nereid.plugins"] = " ".join(plugin.name for plugin, _ in added)
     config = {
         "architecture": platform.oci,
         "os": "linux",
@@ -221,27 +270,27 @@ def build(path, stage, source, version, platform, jdk, time, created, revision, 
                 "Retries": 3,
             },
         },
-        "rootfs": {"type": "layers", "diff_ids": [diff for _, diff in made]},
-        "history": [{"created": created, "created_by": by} for by in ("packages of Debian", "Java runtime", "nereid")],
+        "rootfs": {"type": "layers", "diff_ids": [layer.diff for layer in layers]},
+        "history": [{"created": created, "created_by": layer.what} for layer in layers],
     }
-    digest = layout.json(config)
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest, "size": len(layout.blobs[digest])},
-        "layers": [descriptor for descriptor, _ in made],
-        "annotations": labels,
-    }
-    manifest_digest = layout.json(manifest)
-    tag = re.sub(r"[^A-Za-z0-9_.-]", "-", version)
+    described = layout.json("application/vnd.oci.image.config.v1+json", config)
+    manifest = layout.json(
+        "application/vnd.oci.image.manifest.v1+json",
+        {
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": described,
+            "layers": [layer.descriptor for layer in layers],
+            "annotations": labels,
+        },
+    )
+    tag = re.sub(r"[^A-Za-z0-9_.-]", "-", version) + (f"-{variant}" if variant else "")
     index = {
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.index.v1+json",
         "manifests": [
             {
-                "mediaType": manifest["mediaType"],
-                "digest": manifest_digest,
-                "size": len(layout.blobs[manifest_digest]),
+                **manifest,
                 "platform": {"architecture": platform.oci, "os": "linux"},
                 "annotations": {"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": f"docker.io/library/nereid:{tag}"},
             }
@@ -249,14 +298,10 @@ def build(path, stage, source, version, platform, jdk, time, created, revision, 
     }
     docker = [
         {
-            "Config": "blobs/sha256/" + digest.split(":")[1],
+            "Config": _place(described["digest"]),
             "RepoTags": [f"nereid:{tag}"],
-            "Layers": ["blobs/sha256/" + descriptor["digest"].split(":")[1] for descriptor, _ in made],
+            "Layers": [_place(layer.descriptor["digest"]) for layer in layers],
         }
     ]
     layout.write(path, index, docker)
-    return sum(_size(root) for root in roots)
-
-
-def _size(root):
-    return sum(os.lstat(os.path.join(root, name)).st_size for name in files.paths(root) if not os.path.isdir(os.path.join(root, name)))
+    return sum(layer.unpacked for layer in layers), manifest["digest"], tag

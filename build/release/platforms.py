@@ -7,14 +7,18 @@ import os
 
 
 class Platform:
-    """names: how each library calls the platform; debian: the name of its packages; oci: that of images."""
+    """
+    names: how each library calls the platform; debian: the name of its packages; oci: that of images; glibc: the oldest C library that
+    the natives and the runtime run on, which is in the tags of wheels.
+    """
 
-    def __init__(self, name, debian, oci, names, machine):
+    def __init__(self, name, debian, oci, names, machine, glibc):
         self.name = name
         self.debian = debian
         self.oci = oci
         self.names = names
         self.machine = machine
+        self.glibc = glibc
 
     def natives(self, jar):
         """The patterns of the native libraries in a jar for this platform, or None when the jar has no native code."""
@@ -42,6 +46,7 @@ PLATFORMS = {
         "amd64",
         {"onnxruntime": "linux-x64", "tokenizers": "linux-x86_64", "jna": "linux-x86-64", "netty": "x86_64"},
         "x86_64",
+        (2, 28),
     ),
     "linux-aarch64": Platform(
         "linux-aarch64",
@@ -49,6 +54,8 @@ PLATFORMS = {
         "arm64",
         {"onnxruntime": "linux-aarch64", "tokenizers": "linux-aarch64", "jna": "linux-aarch64", "netty": "aarch_64"},
         "aarch64",
+        # That of the OpenJDK in Debian 12.
+        (2, 34),
     ),
 }
 

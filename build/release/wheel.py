@@ -12,8 +12,6 @@ import zipfile
 
 import files
 
-# The oldest C library that the natives and the runtime run on, and its name among the tags of wheels.
-GLIBC = (2, 28)
 # One backend needs a newer one: without it, its models are rejected with that reason, and the rest works.
 NEWER = {"libtokenizers.so": (2, 34)}
 PYTHON = ">=3.8"
@@ -40,9 +38,10 @@ def python_version(version):
 
 def build(out, tree, stage, version, platform, time):
     """Writes the wheel into the folder out; returns its name."""
-    _check_glibc(stage)
+    glibc = platform.glibc
+    _check_glibc(stage, glibc)
     python = python_version(version)
-    tag = f"py3-none-manylinux_{GLIBC[0]}_{GLIBC[1]}_{platform.machine}"
+    tag = f"py3-none-manylinux_{glibc[0]}_{glibc[1]}_{platform.machine}"
     name = f"nereid-{python}-{tag}.whl"
     moment = datetime.datetime.fromtimestamp(time, datetime.timezone.utc).timetuple()[:6]
     entries = {}
@@ -77,7 +76,7 @@ def build(out, tree, stage, version, platform, time):
             entry = zipfile.ZipInfo(file, moment)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100000 | mode) << 16
-            archive.writestr(entry, contents, compresslevel=9)
+            archive.writestr(entry, contents, compresslevel=files.LEVEL)
     return name
 
 
@@ -110,7 +109,7 @@ def _metadata(tree, version):
     return "\n".join(head) + "\n\n" + readme
 
 
-def _check_glibc(stage):
+def _check_glibc(stage, glibc):
     """Fails when a native library needs a C library that is newer than the wheel says."""
     for file in files.paths(stage):
         path = os.path.join(stage, file)
@@ -121,5 +120,5 @@ def _check_glibc(stage):
                 continue
             contents = opened.read()
         needed = max((tuple(map(int, m.group(1).split(b"."))) for m in re.finditer(rb"\0GLIBC_(\d+\.\d+)", contents)), default=(0,))
-        if needed > NEWER.get(os.path.basename(file), GLIBC):
-            sys.exit(f"release: {file} needs glibc {'.'.join(map(str, needed))}, and the wheel's tag says {'.'.join(map(str, GLIBC))}")
+        if needed > NEWER.get(os.path.basename(file), glibc):
+            sys.exit(f"release: {file} needs glibc {'.'.join(map(str, needed))}, and the wheel's tag says {'.'.join(map(str, glibc))}")

@@ -3,11 +3,12 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [wheel] [debian] [maven]
+    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [image-tensorflow] [image-all] [wheel] [debian] [maven]
 
 Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
 
+import concurrent.futures
 import glob
 import gzip
 import hashlib
@@ -28,9 +29,10 @@ import aarch64
 import consumers
 import container
 import debian
+import images
 import wheel
 
-PARTS = ("distribution", "aarch64", "image", "wheel", "debian", "maven")
+PARTS = ("distribution", "aarch64", "image", "image-tensorflow", "image-all", "wheel", "debian", "maven")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -230,6 +232,7 @@ def infer(home, env):
 def image(release, work, home, outside):
     [packed] = glob.glob(os.path.join(release, "nereid-*-image-amd64.tar"))
     made = container.Image(packed, os.path.join(work, "image"))
+    images.check_bill(release, packed, made, check)
     size = made.size()
     check(size <= MOST_IMAGE, f"{os.path.basename(packed)}: {size / 1e6:.1f} MB unpacked, at most {MOST_IMAGE / 1e6:.0f}")
     check(made.platform == {"architecture": "amd64", "os": "linux"}, "its platform")
@@ -316,6 +319,26 @@ def sums(release, parts):
                 check(len(file.read(512)) == 512, f"{name} is whole at its beginning")
 
 
+def others(release, work, root, parts):
+    """Checks the parts whose times are not compared, several at once, the longest first."""
+    shell = tools(os.path.join(work, "shell"))
+    tasks = {
+        "maven": lambda: consumers.repository(release, work, check, skip),
+        "aarch64": lambda: aarch64.check_aarch64(release, work, root, unpack, check, skip, wait_ready, free_port),
+        "wheel": lambda: wheel.check_wheel(release, work, shell, root, check, skip, wait_ready, free_port),
+        "debian": lambda: debian.check_debian(release, work, shell, root, check, skip, answers, free_port),
+    }
+
+    def timed(part):
+        begun = time.monotonic()
+        tasks[part]()
+        print(f"        {part} took {time.monotonic() - begun:.0f} s", flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for task in [pool.submit(timed, part) for part in tasks if part in parts]:
+            task.result()
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -332,17 +355,10 @@ def main():
             if "image" in parts:
                 image(release, work, home, outside)
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        shell = tools(os.path.join(work, "shell"))
-        if "aarch64" in parts:
-            aarch64.check_aarch64(release, work, root, unpack, check, skip, wait_ready, free_port)
-        if "debian" in parts:
-            debian.check_debian(release, work, shell, root, check, skip, answers, free_port)
-        if "wheel" in parts:
-            wheel.check_wheel(release, work, shell, root, check, skip, wait_ready, free_port)
-        if "maven" in parts:
-            begun = time.monotonic()
-            consumers.repository(release, work, check, skip)
-            print(f"        the Maven repository took {time.monotonic() - begun:.0f} s", flush=True)
+        for variant in images.PLUGINS:
+            if "image-" + variant in parts:
+                images.check_variant(release, work, root, variant, check, skip, wait_ready, free_port, post)
+        others(release, work, root, parts)
     if problems:
         sys.exit(f"{len(problems)} of the checks failed")
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import uuid
+import zlib
 
 
 class Image:
@@ -19,8 +20,11 @@ class Image:
         with tarfile.open(path) as archive:
             names = set(archive.getnames())
 
+            def opened(digest):
+                return archive.extractfile("blobs/sha256/" + digest.split(":")[1])
+
             def blob(digest):
-                contents = archive.extractfile("blobs/sha256/" + digest.split(":")[1]).read()
+                contents = opened(digest).read()
                 assert "sha256:" + hashlib.sha256(contents).hexdigest() == digest, digest
                 return contents
 
@@ -36,11 +40,7 @@ class Image:
             assert set(docker["Layers"]) | {docker["Config"]} <= names
             os.makedirs(self.root)
             for layer, diff in zip(manifest["layers"], self.config["rootfs"]["diff_ids"]):
-                contents = blob(layer["digest"])
-                assert len(contents) == layer["size"]
-                plain = subprocess.run(["gzip", "-dc"], input=contents, stdout=subprocess.PIPE, check=True).stdout
-                assert "sha256:" + hashlib.sha256(plain).hexdigest() == diff
-                subprocess.run(["tar", "-x", "--numeric-owner", "-C", self.root], input=plain, check=True)
+                unpack(opened(layer["digest"]), layer, diff, self.root)
 
     def size(self):
         """Bytes of the files, unpacked."""
@@ -48,6 +48,22 @@ class Image:
         for folder, _, files in os.walk(self.root):
             total += sum(os.lstat(os.path.join(folder, name)).st_size for name in files)
         return total
+
+
+def unpack(stream, layer, diff, root):
+    """Unpacks a layer below root, and compares its sizes and digests."""
+    packed, plain, size = hashlib.sha256(), hashlib.sha256(), 0
+    inflate = zlib.decompressobj(31)
+    with subprocess.Popen(["tar", "-x", "--numeric-owner", "-C", root], stdin=subprocess.PIPE) as tar:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            packed.update(block)
+            size += len(block)
+            contents = inflate.decompress(block)
+            plain.update(contents)
+            tar.stdin.write(contents)
+        tar.stdin.close()
+    assert tar.returncode == 0 and inflate.eof, layer
+    assert (size, "sha256:" + packed.hexdigest(), "sha256:" + plain.hexdigest()) == (layer["size"], layer["digest"], diff), layer
 
 
 class Container:

@@ -61,7 +61,7 @@ print("numpy" if numpy is not None else "lists", nereid.__version__)
 
 
 def check_wheel(release, work, tools, root, check, skip, wait_ready, free_port):
-    [wheel] = glob.glob(os.path.join(release, "nereid-*.whl"))
+    [wheel] = glob.glob(os.path.join(release, "nereid-*_x86_64.whl"))
     size = os.path.getsize(wheel)
     check(size <= MOST, f"{os.path.basename(wheel)}: {size / 1e6:.1f} MB, at most {MOST / 1e6:.0f}")
     venv = os.path.join(work, "venv")

@@ -85,6 +85,15 @@ record PluginDirectories(Path own, @Nullable Path home) {
         return jars;
     }
 
+    /**
+     * Returns the directory {@code native} of a plugin, or null. It has files of the plugin's jars, unpacked under the names that they
+     * have in the jars: native libraries are then loaded from there, and nothing is unpacked at the first use.
+     */
+    static @Nullable Path unpacked(Path directory) {
+        Path natives = directory.resolve("native");
+        return Files.isDirectory(natives) ? natives : null;
+    }
+
     /** Returns the distribution's directory with the backend of a plugin, or null. */
     private @Nullable Path backendDirectory(String name) {
         Path part = home == null ? null : home.resolve("lib").resolve("plugins").resolve(name);

@@ -249,15 +249,19 @@ final class PluginInstaller {
                 : String.format(Locale.ROOT, "%.1f MB", bytes / 1e6);
     }
 
-    /** Checks a plugin's libraries by name and size. Returns what is wrong with them, or null. */
+    /**
+     * Checks a plugin's libraries by name and size; by name alone when files of them are unpacked beside the jars, which are then
+     * smaller. Returns what is wrong with them, or null.
+     */
     static @Nullable String damage(PluginManifest plugin, Path directory) {
+        boolean unpacked = PluginDirectories.unpacked(directory) != null;
         for (Artifact artifact : plugin.artifacts()) {
             Path file = directory.resolve(artifact.fileName());
             try {
                 if (!Files.isRegularFile(file)) {
                     return artifact.fileName() + " is missing";
                 }
-                if (Files.size(file) != artifact.bytes()) {
+                if (!unpacked && Files.size(file) != artifact.bytes()) {
                     return artifact.fileName() + " has " + Files.size(file) + " bytes (expected: " + artifact.bytes()
                             + ")";
                 }

@@ -49,6 +49,11 @@ final class PluginLoader {
     static LoadedPlugin load(PluginDirectories places, String name, Path directory, List<PluginKind> kinds)
             throws IOException {
         List<URL> jars = new ArrayList<>();
+        Path unpacked = PluginDirectories.unpacked(directory);
+        if (unpacked != null) {
+            // Before the jars: a library that is in both is not unpacked again.
+            jars.add(unpacked.toUri().toURL());
+        }
         boolean versioned = false;
         for (Path jar : places.jars(name, directory)) {
             versioned |= PluginApi.check(jar);

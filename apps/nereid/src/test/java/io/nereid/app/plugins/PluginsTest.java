@@ -117,6 +117,29 @@ class PluginsTest {
     }
 
     @Test
+    void whatIsUnpackedBesideTheJarsIsFoundAsAFile() throws Exception {
+        Path own = installer(false).install(plugin, plugins);
+        Path library = Files.createDirectories(own.resolve("native/org/sample/linux-x86_64"))
+                .resolve("libsample.so");
+        Files.writeString(library, "a library");
+        Files.writeString(own.resolve("one-1.0.jar"), "less");
+        assertThat(PluginInstaller.damage(plugin, own)).isNull();
+        Files.delete(own.resolve("two-1.0-linux-x86_64.jar"));
+        assertThat(PluginInstaller.damage(plugin, own)).isEqualTo("two-1.0-linux-x86_64.jar is missing");
+
+        Path other = Files.createDirectories(plugins.resolve("other"));
+        jar(other.resolve("sample.jar"), Sample.class);
+        Files.move(own.resolve("native"), other.resolve("native"));
+        Backend backend = PluginLoader.load(new PluginDirectories(plugins, null), "other", other)
+                .of(PluginKind.BACKEND, Backend.class)
+                .get(0);
+        assertThat(backend.getClass().getResource("/org/sample/linux-x86_64/libsample.so"))
+                .hasProtocol("file")
+                .hasPath(other.resolve("native/org/sample/linux-x86_64/libsample.so")
+                        .toString());
+    }
+
+    @Test
     void aWrongChecksumInstallsNothing() throws Exception {
         Files.writeString(repository.resolve(plugin.artifacts().get(1).path()), "the sekond");
         assertThatThrownBy(() -> installer(false).install(plugin, plugins))

@@ -18,6 +18,8 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.net.URI;
+import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -72,7 +74,8 @@ final class PtRuntime {
     }
 
     /**
-     * Loads the library. DJL unpacks it to the cache directory first, unless that has been done. Nothing is downloaded.
+     * Loads the library. DJL unpacks it to the cache directory first, unless that has been done, or the plugin's directory has it as
+     * files. Nothing is downloaded.
      *
      * @throws LinkageError when the library does not run on this machine
      * @throws RuntimeException when it is missing or cannot be unpacked
@@ -84,7 +87,10 @@ final class PtRuntime {
         System.setProperty("ai.djl.pytorch.num_threads", Integer.toString(intra));
         System.setProperty("ai.djl.pytorch.num_interop_threads", Integer.toString(settings.interThreads()));
         if (System.getProperty(CACHE) == null && System.getenv(CACHE) == null) {
-            Path cache = cache();
+            Path cache = installedUnpacked();
+            if (cache == null) {
+                cache = cache();
+            }
             if (cache == null) {
                 cache = scratch.resolve("djl");
             }
@@ -107,6 +113,15 @@ final class PtRuntime {
         } finally {
             thread.setContextClassLoader(before);
         }
+    }
+
+    /** The directory that an image has of DJL's cache, in the plugin's directory {@code native}; null without one. */
+    private static @Nullable Path installedUnpacked() {
+        URL libraries = PtRuntime.class.getClassLoader().getResource("djl/pytorch");
+        if (libraries == null || !libraries.getProtocol().equals("file")) {
+            return null;
+        }
+        return Path.of(URI.create(libraries.toString())).getParent();
     }
 
     /**

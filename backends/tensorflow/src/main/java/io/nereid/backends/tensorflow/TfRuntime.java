@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -29,7 +30,8 @@ final class TfRuntime {
     }
 
     /**
-     * Loads the library. JavaCPP unpacks it to the cache directory first, unless that has been done.
+     * Loads the library. JavaCPP unpacks it to the cache directory first, unless that has been done, or the plugin's directory has it
+     * as a file.
      *
      * @throws LinkageError when the library is missing or does not run on this machine
      */
@@ -44,7 +46,7 @@ final class TfRuntime {
             Path cache = cache();
             if (cache != null) {
                 System.setProperty(CACHE, cache.toString());
-                if (!unpacked(cache)) {
+                if (!installedUnpacked() && !unpacked(cache)) {
                     LOG.log(Level.INFO, "unpacking TensorFlow's library to {0}, once: 650 MB", cache);
                 }
             }
@@ -86,6 +88,13 @@ final class TfRuntime {
             LOG.log(Level.DEBUG, "cannot use " + directory, e);
             return null;
         }
+    }
+
+    /** Whether the plugin's directory has the library as a file, as in an image. */
+    private static boolean installedUnpacked() {
+        URL library = tensorflow.class.getResource(
+                "/org/tensorflow/internal/c_api/" + Loader.getPlatform() + "/libjnitensorflow.so");
+        return library != null && library.getProtocol().equals("file");
     }
 
     private static boolean unpacked(Path cache) {
