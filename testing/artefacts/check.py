@@ -3,9 +3,10 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [wheel] [debian] [maven]
+    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [wheel] [debian] [maven] [newcomer]
 
-Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
+Without names of parts all of them are checked; the image is checked together with the distribution, and the newcomer's table of docs/INSTALL.md
+together with debian and maven, which run some of its rows. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
 
 import glob
@@ -28,9 +29,10 @@ import aarch64
 import consumers
 import container
 import debian
+import newcomer
 import wheel
 
-PARTS = ("distribution", "aarch64", "image", "wheel", "debian", "maven")
+PARTS = ("distribution", "aarch64", "image", "wheel", "debian", "maven", "newcomer")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -321,6 +323,8 @@ def main():
         sys.exit(__doc__)
     release = sys.argv[1]
     parts = set(sys.argv[2:]) or set(PARTS)
+    if "newcomer" in parts:
+        parts |= {"debian", "maven"}
     if parts - set(PARTS):
         sys.exit(f"check: there is no part {', '.join(sorted(parts - set(PARTS)))}; the parts are {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory(prefix="nereid-artefacts-") as work:
@@ -343,6 +347,10 @@ def main():
             begun = time.monotonic()
             consumers.repository(release, work, check, skip)
             print(f"        the Maven repository took {time.monotonic() - begun:.0f} s", flush=True)
+        if "newcomer" in parts:
+            begun = time.monotonic()
+            newcomer.check_newcomer(release, work, shell, check)
+            print(f"        the newcomer's table took {time.monotonic() - begun:.0f} s more", flush=True)
     if problems:
         sys.exit(f"{len(problems)} of the checks failed")
 
