@@ -23,6 +23,7 @@ import io.opentelemetry.sdk.trace.SpanProcessor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
@@ -34,6 +35,8 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.core.io.support.SpringFactoriesLoader;
 
 class NereidEmbeddedAutoConfigurationTest {
@@ -137,6 +140,30 @@ class NereidEmbeddedAutoConfigurationTest {
                                 .predict(SETOSA)
                                 .longs("label"))
                         .containsExactly(0));
+    }
+
+    /** The code of docs/SPRING-BOOT.md, which a test of the documents compares with it. */
+    @Configuration(proxyBeanMethods = false)
+    static class TwoThreads {
+        @Bean
+        NereidBuilderCustomizer twoThreads() {
+            return builder -> builder.engine(options -> options.deviceThreads(2));
+        }
+    }
+
+    @Test
+    void theCustomizerOfTheGuideReachesTheEngine() {
+        List<Integer> threads = new ArrayList<>();
+        runner.withPropertyValues(IRIS)
+                .withUserConfiguration(TwoThreads.class)
+                .withBean(
+                        "later",
+                        NereidBuilderCustomizer.class,
+                        () -> builder -> builder.engine(options -> {
+                            threads.add(options.build().deviceThreads());
+                            return options;
+                        }))
+                .run(context -> assertThat(threads).containsExactly(2));
     }
 
     @Test
