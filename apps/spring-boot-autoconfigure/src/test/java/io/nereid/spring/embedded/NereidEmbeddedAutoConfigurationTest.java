@@ -23,7 +23,6 @@ import io.opentelemetry.sdk.trace.SpanProcessor;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
@@ -144,26 +143,24 @@ class NereidEmbeddedAutoConfigurationTest {
 
     /** The code of docs/SPRING-BOOT.md, which a test of the documents compares with it. */
     @Configuration(proxyBeanMethods = false)
-    static class TwoThreads {
+    static class SecondModel {
+        private final Path file = Path.of(FILE);
+
         @Bean
-        NereidBuilderCustomizer twoThreads() {
-            return builder -> builder.engine(options -> options.deviceThreads(2));
+        NereidBuilderCustomizer secondModel() {
+            return builder -> builder.model("second", file);
         }
     }
 
     @Test
-    void theCustomizerOfTheGuideReachesTheEngine() {
-        List<Integer> threads = new ArrayList<>();
+    void theCustomizerOfTheGuideAddsItsModel() {
         runner.withPropertyValues(IRIS)
-                .withUserConfiguration(TwoThreads.class)
-                .withBean(
-                        "later",
-                        NereidBuilderCustomizer.class,
-                        () -> builder -> builder.engine(options -> {
-                            threads.add(options.build().deviceThreads());
-                            return options;
-                        }))
-                .run(context -> assertThat(threads).containsExactly(2));
+                .withUserConfiguration(SecondModel.class)
+                .run(context -> assertThat(context.getBean(Nereid.class)
+                                .model("second")
+                                .predict(SETOSA)
+                                .longs("label"))
+                        .containsExactly(0));
     }
 
     @Test
