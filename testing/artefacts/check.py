@@ -3,9 +3,10 @@
 """
 Uses what build/release.sh has made as a new user would: each file in a clean folder, with an environment of its own.
 
-    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [image-tensorflow] [image-all] [wheel] [debian] [maven]
+    python3 testing/artefacts/check.py target/release [distribution] [aarch64] [image] [image-tensorflow] [image-all] [wheel] [debian] [maven] [newcomer]
 
-Without names of parts all of them are checked; the image is checked together with the distribution. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
+Without names of parts all of them are checked; the image is checked together with the distribution, and the newcomer's table of docs/INSTALL.md
+together with debian and maven, which run some of its rows. Prints what was checked and what was measured, and SKIPPED with a reason for what this machine cannot run.
 """
 
 import concurrent.futures
@@ -30,9 +31,10 @@ import consumers
 import container
 import debian
 import images
+import newcomer
 import wheel
 
-PARTS = ("distribution", "aarch64", "image", "image-tensorflow", "image-all", "wheel", "debian", "maven")
+PARTS = ("distribution", "aarch64", "image", "image-tensorflow", "image-all", "wheel", "debian", "maven", "newcomer")
 
 # Bytes: what users have to fetch, and what a node has to hold.
 MOST_ARCHIVE = 120e6
@@ -319,9 +321,8 @@ def sums(release, parts):
                 check(len(file.read(512)) == 512, f"{name} is whole at its beginning")
 
 
-def others(release, work, root, parts):
+def others(release, work, root, shell, parts):
     """Checks the parts whose times are not compared, several at once, the longest first."""
-    shell = tools(os.path.join(work, "shell"))
     tasks = {
         "maven": lambda: consumers.repository(release, work, check, skip),
         "aarch64": lambda: aarch64.check_aarch64(release, work, root, unpack, check, skip, wait_ready, free_port),
@@ -344,6 +345,8 @@ def main():
         sys.exit(__doc__)
     release = sys.argv[1]
     parts = set(sys.argv[2:]) or set(PARTS)
+    if "newcomer" in parts:
+        parts |= {"debian", "maven"}
     if parts - set(PARTS):
         sys.exit(f"check: there is no part {', '.join(sorted(parts - set(PARTS)))}; the parts are {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory(prefix="nereid-artefacts-") as work:
@@ -358,7 +361,12 @@ def main():
         for variant in images.PLUGINS:
             if "image-" + variant in parts:
                 images.check_variant(release, work, root, variant, check, skip, wait_ready, free_port, post)
-        others(release, work, root, parts)
+        shell = tools(os.path.join(work, "shell"))
+        others(release, work, root, shell, parts)
+        if "newcomer" in parts:
+            begun = time.monotonic()
+            newcomer.check_newcomer(release, work, shell, check)
+            print(f"        the newcomer's table took {time.monotonic() - begun:.0f} s more", flush=True)
     if problems:
         sys.exit(f"{len(problems)} of the checks failed")
 

@@ -19,10 +19,16 @@ import urllib.request
 import xml.etree.ElementTree
 import zipfile
 
+import newcomer
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMESPACE = "{http://maven.apache.org/POM/4.0.0}"
 PROVIDER = "META-INF/services/org.slf4j.spi.SLF4JServiceProvider"
 ANSWER = "a flower of 5.1 x 3.5 x 1.4 x 0.2 cm is setosa\n"
+
+# What the documents have, and the checks run with other ports and folders.
+START = "java -jar examples/embedding/spring-boot/target/flowers.jar --models=examples/models"
+CLASSIFY = """curl -s localhost:8080/classify -H 'content-type: application/json' -d '{"measures": [5.1, 3.5, 1.4, 0.2]}'"""
 
 # A user's dependency on everything that there is.
 EVERYTHING = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -90,7 +96,8 @@ def repository(release, work, check, skip):
     shutil.copytree(os.path.join(ROOT, "examples/embedding"), projects, ignore=shutil.ignore_patterns("target", "build", ".gradle"))
     models = os.path.join(ROOT, "examples/models")
     with_maven(maven, os.path.join(projects, "maven"), url, version, models, check)
-    builds(maven, projects, "kafka-streams", url, version, models, check)
+    for name, habit in (("kafka-streams", "Kafka Streams"), ("flink", "Flink")):
+        builds(maven, projects, name, habit, url, version, models, check)
     with_spring_boot(maven, os.path.join(projects, "spring-boot"), url, version, models, check)
     with_gradle(os.path.join(projects, "gradle"), url, version, models, check, skip)
 
@@ -157,6 +164,7 @@ def providers(jars):
 
 
 def with_maven(maven, project, url, version, models, check):
+    begun = time.monotonic()
     status, said = maven.run(project, "package", f"-Dnereid.repository={url}", f"-Dnereid.version={version}", f"-Dmodels={models}")
     check(status == 0, f"examples/embedding/maven builds, and its tests pass {'' if status == 0 else said[-2000:]}")
     if status != 0:
@@ -166,6 +174,8 @@ def with_maven(maven, project, url, version, models, check):
     chosen = providers(jars)
     check(len(chosen) == 1 and chosen[0].startswith("slf4j-simple-"), f"the logging backend is the program's: {chosen}")
     said = java("-jar", os.path.join(target, "iris.jar"), models)
+    commands = [package("maven"), "java -jar examples/embedding/maven/target/iris.jar examples/models"]
+    newcomer.ran("Maven", commands, time.monotonic() - begun, said.stdout)
     check(said.stdout == ANSWER and "SLF4J" not in said.stderr, f"the program runs: {said.stdout.strip()} {said.stderr[-500:]}")
     # Each jar a module: two with one name, or with one package, would end Java at once.
     modular = ("-p", os.path.join(target, "lib"), "--add-modules", "ALL-MODULE-PATH")
@@ -176,15 +186,24 @@ def with_maven(maven, project, url, version, models, check):
     check(said.stdout == ANSWER and "No SLF4J providers were found" in said.stderr, f"it runs without a logging backend {said.stderr[-500:]}")
 
 
-def builds(maven, projects, name, url, version, models, check):
+def package(name):
+    """The command of the documents that the checks run with a local repository and a copy of the project."""
+    return f"./mvnw -f examples/embedding/{name}/pom.xml package"
+
+
+def builds(maven, projects, name, habit, url, version, models, check):
     """A program whose tests show that it works."""
+    begun = time.monotonic()
     status, said = maven.run(
         os.path.join(projects, name), "package", f"-Dnereid.repository={url}", f"-Dnereid.version={version}", f"-Dmodels={models}"
     )
     check(status == 0, f"examples/embedding/{name} builds, and its tests pass {'' if status == 0 else said[-2000:]}")
+    if status == 0:
+        newcomer.ran(habit, [package(name)], time.monotonic() - begun, "its tests pass")
 
 
 def with_spring_boot(maven, project, url, version, models, check):
+    begun = time.monotonic()
     status, said = maven.run(project, "package", f"-Dnereid.repository={url}", f"-Dnereid.version={version}", f"-Dmodels={models}")
     check(status == 0, f"examples/embedding/spring-boot builds, and its tests pass {'' if status == 0 else said[-2000:]}")
     if status != 0:
@@ -202,6 +221,7 @@ def with_spring_boot(maven, project, url, version, models, check):
         )  # fmt: skip
     try:
         answer = classified(process, f"http://127.0.0.1:{port}")
+        newcomer.ran("Spring Boot", [package("spring-boot"), START, CLASSIFY], time.monotonic() - begun, answer)
         process.terminate()
         process.wait(60)
     finally:
@@ -242,15 +262,19 @@ def java(*arguments):
 def with_gradle(project, url, version, models, check, skip):
     if shutil.which("gradle") is None:
         skip("examples/embedding/gradle: gradle is not on the PATH")
+        newcomer.skipped("Gradle", "gradle is not on the PATH")
         return
     shown = subprocess.run(["gradle", "--version"], stdout=subprocess.PIPE, text=True, check=False, timeout=120).stdout
     found = re.search(r"^Gradle (\d+)\.\S+", shown, re.M)
     if found is None or int(found.group(1)) < 8:
         skip(f"examples/embedding/gradle: it needs Gradle 8, not {found.group(0) if found else 'an unknown version'}")
+        newcomer.skipped("Gradle", "it needs Gradle 8")
         return
+    begun = time.monotonic()
     result = subprocess.run(
         ["gradle", "--no-daemon", "--quiet", "-p", project, f"-Pnereid.repository={url}", f"-Pnereid.version={version}", f"-Pmodels={models}",
          "build", "run"],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600,
     )  # fmt: skip
+    newcomer.ran("Gradle", ["gradle -p examples/embedding/gradle build run"], time.monotonic() - begun, result.stdout)
     check(result.returncode == 0 and ANSWER in result.stdout, f"examples/embedding/gradle builds and runs ({found.group(0)}) {result.stdout[-1500:]}")

@@ -9,6 +9,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
+
+import newcomer
 
 # The exposure that systemd-analyze may find, from 0 to 10; a unit without any protection has 9.6.
 MOST_EXPOSED = 2.5
@@ -23,6 +26,7 @@ def check_debian(release, work, tools, root, check, skip, answers, free_port):
     check(True, f"{os.path.basename(package)}: {os.path.getsize(package) / 1e6:.1f} MB")
     if shutil.which("dpkg") is None or os.geteuid() != 0:
         skip("the Debian package: dpkg is not on the PATH, or this is not root")
+        newcomer.skipped("apt", "dpkg is not on the PATH, or this is not root")
         return
     system = os.path.join(work, "debian")
     for folder in ("info", "updates", "triggers"):
@@ -33,7 +37,9 @@ def check_debian(release, work, tools, root, check, skip, answers, free_port):
     def dpkg(*arguments):
         return run(["dpkg", f"--root={system}", "--force-depends", "--force-script-chrootless", "--force-confold", *arguments])
 
+    begun = time.monotonic()
     installed = dpkg("--install", package)
+    installation = time.monotonic() - begun
     check(installed.returncode == 0, f"dpkg installs it{'' if installed.returncode == 0 else ': ' + installed.stdout}")
     verified = dpkg("--verify", "nereid")
     check(verified.returncode == 0 and not verified.stdout, f"its files are as their checksums say {verified.stdout}")
@@ -53,7 +59,11 @@ def check_debian(release, work, tools, root, check, skip, answers, free_port):
     changed = text.replace("/srv/nereid/models", os.path.join(root, "examples/models")).replace("port: 8080", f"port: {port}")
     with open(configuration, "w", encoding="utf-8") as file:
         file.write(changed)
-    serve(system, work, env, port, check, answers)
+    started = serve(system, work, env, port, check, answers)
+    if started is not None:
+        # As apt does in the system itself: the package is installed and its service starts.
+        commands = ["sudo apt install ./nereid_*_amd64.deb", "sudo cp -r models/. /srv/nereid/models"]
+        newcomer.ran("apt", commands, installation + started[0], started[1])
     upgrade(package, work, dpkg, configuration, changed, program, env, check)
     removed = dpkg("--remove", "nereid")
     check(removed.returncode == 0 and not os.path.lexists(program) and os.path.exists(configuration), "removed, it leaves the configuration")
@@ -64,7 +74,8 @@ def check_debian(release, work, tools, root, check, skip, answers, free_port):
 
 
 def serve(system, work, env, port, check, answers):
-    """Starts what the unit starts, as systemd does, with a socket for its notifications."""
+    """Starts what the unit starts, as systemd does, with a socket for its notifications. Returns the seconds until it answers, and the answer."""
+    answer = None
     with open(os.path.join(system, "usr/lib/systemd/system/nereid.service"), encoding="utf-8") as file:
         command = re.search(r"^ExecStart=(.*)$", file.read(), re.M).group(1).split()
     command = [os.path.join(system, word[1:]) if word.startswith(("/usr/", "/etc/")) else word for word in command]
@@ -72,11 +83,13 @@ def serve(system, work, env, port, check, answers):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(address)
         manager.settimeout(120)
+        begun = time.monotonic()
         process = subprocess.Popen(
             command, env={**env, "NOTIFY_SOCKET": address}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         try:
             said = manager.recv(4096)
+            answer = (time.monotonic() - begun, newcomer.ask(port))
             check(said == b"READY=1" and answers(port), f"the service says {said.decode()} when its models answer")
             process.send_signal(signal.SIGHUP)
             process.send_signal(signal.SIGTERM)
@@ -87,6 +100,7 @@ def serve(system, work, env, port, check, answers):
             process.kill()
             output = process.communicate()[0]
             check(False, f"the service does not notify its manager:\n{output[-2000:]}")
+    return answer
 
 
 def upgrade(package, work, dpkg, configuration, changed, program, env, check):

@@ -6,9 +6,9 @@ Evaluates what deploy/monitoring has over metrics that a real Prometheus records
 
     python3 testing/monitoring/check.py DISTRIBUTION
 
-A server with a control plane gets requests, good ones and bad ones, at models and at a service; every query of every panel must
-give at least one series, and none may fail. The rules and their tests are checked by promtool. Queries about the operator are
-reported as skipped: no operator runs here. Ends with 77 when Prometheus is not installed.
+A server with a control plane gets requests, good ones and bad ones, at models and at a service, and an operator carries out services in
+a cluster; every query of every panel must give at least one series, and none may fail. The rules and their tests are checked by promtool.
+Queries about the operator are skipped where the cluster's control plane is not built. Ends with 77 when Prometheus is not installed.
 """
 
 import json
@@ -25,6 +25,8 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+
+import operator_metrics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MONITORING = ROOT / "deploy/monitoring"
@@ -126,6 +128,18 @@ def main():
 
 
 def run(home, work):
+    why = operator_metrics.missing()
+    if why is None:
+        operator = operator_metrics.Operator(home, work, free_port())
+        with operator:
+            until("the operator leads", lambda: "nereid_operator_leader 1" in call(f"http://127.0.0.1:{operator.port}/metrics")[1])
+            run_server(home, work, operator)
+    else:
+        run_server(home, work, None)
+        print(f"SKIPPED queries about the operator: {why}")
+
+
+def run_server(home, work, operator):
     port, control, prometheus = free_port(), free_port(), free_port()
     started = []
     with open(work / "server.log", "wb") as log, open(work / "prometheus.log", "wb") as other:
@@ -135,12 +149,14 @@ def run(home, work):
             started.append(subprocess.Popen(command, stdout=log, stderr=log))
             base = f"http://127.0.0.1:{port}"
             until("the server is ready", lambda: call(base + "/v2/models/simple/ready")[0] == 200)
-            record(work, port, prometheus, started, other)
-            drive(home, work, base, control)
+            record(work, [port] if operator is None else [port, operator.port], prometheus, started, other)
+            drive(home, work, base, control, operator)
             time.sleep(3)
-            evaluate(f"http://127.0.0.1:{prometheus}")
+            evaluate(f"http://127.0.0.1:{prometheus}", operator is not None)
         except SystemExit:
             print((work / "server.log").read_text(errors="replace")[-3000:])
+            if operator is not None:
+                print(operator.log.read_text(errors="replace")[-3000:])
             raise
         finally:
             for process in reversed(started):
@@ -149,11 +165,11 @@ def run(home, work):
                 process.wait(timeout=60)
 
 
-def record(work, port, prometheus, started, log):
-    """Starts Prometheus with the rules and the configuration of deploy/monitoring, but every second and of one server."""
+def record(work, ports, prometheus, started, log):
+    """Starts Prometheus with the rules and the configuration of deploy/monitoring, but every second and of the server and the operator of this run."""
     config = (MONITORING / "prometheus.yaml").read_text(encoding="utf-8")
     config = re.sub(r"(scrape|evaluation)_interval: \w+", r"\1_interval: 1s", config)
-    config = re.sub(r"targets: \[[^]]*\]", f'targets: ["127.0.0.1:{port}"]', config)
+    config = re.sub(r"targets: \[[^]]*\]", "targets: " + json.dumps([f"127.0.0.1:{port}" for port in ports]), config)
     (work / "prometheus.yaml").write_text(config, encoding="utf-8")
     shutil.copy(MONITORING / "alerts.yaml", work)
     command = ["prometheus", f"--config.file={work}/prometheus.yaml", f"--storage.tsdb.path={work}/data"]
@@ -161,7 +177,7 @@ def record(work, port, prometheus, started, log):
     until("Prometheus is ready", lambda: call(f"http://127.0.0.1:{prometheus}/-/ready")[0] == 200)
 
 
-def drive(home, work, base, control):
+def drive(home, work, base, control, operator):
     """Requests to models of the repository and to a service, good ones and bad ones."""
     inputs = [{"name": f"INPUT{i}", "shape": [1, 16], "datatype": "INT32", "data": list(range(16))} for i in (0, 1)]
     simple = (base + "/v2/models/simple/infer", {"inputs": inputs})
@@ -180,24 +196,31 @@ def drive(home, work, base, control):
     applied = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     check(applied.returncode == 0, f"a service is applied: {applied.stdout.strip()}")
     until("the service answers", lambda: call(*service)[0] == 200)
+    end = time.monotonic() + SECONDS
     with Load(simple, wrong, iris, service):
-        time.sleep(SECONDS)
+        number = 0
+        while time.monotonic() < end:
+            if operator is not None:
+                operator.change(number)
+            number += 1
+            time.sleep(2)
 
 
-def evaluate(prometheus):
-    skipped = counted = 0
+def evaluate(prometheus, with_operator):
+    about_operator = counted = 0
     for board, panel, query in queries():
         if "nereid_operator_" in query:
-            skipped += 1
-            continue
+            if not with_operator:
+                continue
+            about_operator += 1
         counted += 1
         _, text = call(prometheus + "/api/v1/query?" + urllib.parse.urlencode({"query": query}))
         result = json.loads(text)
         if result["status"] != "success" or not result["data"]["result"]:
             check(False, f"{board}, panel '{panel}': {result.get('error', 'empty')}: {query}")
     check(counted > 40, f"{counted} queries of panels were evaluated")
-    if skipped:
-        print(f"SKIPPED {skipped} queries about the operator: no operator runs here")
+    if with_operator:
+        check(about_operator >= 4, f"{about_operator} of them are about the operator")
     rules = [rule for group in json.loads(call(prometheus + "/api/v1/rules")[1])["data"]["groups"] for rule in group["rules"]]
     unhealthy = [rule["name"] for rule in rules if rule["health"] != "ok"]
     check(len(rules) >= 10 and not unhealthy, f"{len(rules)} rules are evaluated without an error {unhealthy or ''}")

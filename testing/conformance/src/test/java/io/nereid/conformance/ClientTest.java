@@ -249,6 +249,51 @@ class ClientTest {
         }
     }
 
+    /** The code of docs/CLIENT.md, which a test of the documents compares with it. */
+    @Test
+    void theFirstCallsOfTheGuide() {
+        String url = "http://localhost:" + server.port();
+        try (NereidClient client = NereidClient.builder(url).build()) {
+            InferRequest request = InferRequest.builder("iris")
+                    .input("input", new float[][] {{5.1f, 3.5f, 1.4f, 0.2f}})
+                    .build();
+            InferResult result = client.infer(request);
+            long label = result.output("label").asLongs()[0];
+            float[] probabilities = result.output("probabilities").asFloats();
+
+            CompletableFuture<InferResult> later = client.inferAsync(request);
+
+            assertThat(label).isZero();
+            assertThat(probabilities).hasSize(3);
+            assertThat(later.join().output("label").asLongs()).containsExactly(label);
+        }
+    }
+
+    @Test
+    void theStreamOfTheGuide() {
+        InferRequest request = repeat(3, 1, 2);
+        List<Integer> values = new ArrayList<>();
+        try (NereidClient client =
+                NereidClient.builder("grpc://localhost:" + server.port()).build()) {
+            try (ResultIterator<InferResult> results = client.inferAll(request)) {
+                while (results.hasNext()) {
+                    values.add(results.next().output("OUT").asInts()[0]);
+                }
+            }
+        }
+        assertThat(values).containsExactly(3, 1, 2);
+    }
+
+    /** Returns the client of the guide that has a certificate and sends a key. */
+    private static NereidClient secured(String url, Path ca, Path certificate, Path key, String apiKey) {
+        NereidClient client = NereidClient.builder(url)
+                .tls(ClientTlsOptions.trusting(ca).withClientCertificate(certificate, key))
+                .apiKey(apiKey)
+                .maxConnections(4)
+                .build();
+        return client;
+    }
+
     @Test
     void aDecoupledModelStreamsItsResponses() {
         try (NereidClient client = Way.GRPC.client()) {
@@ -425,6 +470,11 @@ class ClientTest {
             String url = scheme + "://127.0.0.1:" + secure.port();
             try (NereidClient good = secured(way, url, trusting.withClientCertificate(certificate, key))) {
                 assertThat(good.infer(request).output("label").asLongs()).containsExactly(0, 1);
+            }
+            if (way == Way.GRPC) {
+                try (NereidClient keyed = secured(url, ca, certificate, key, "not looked at by this server")) {
+                    assertThat(keyed.infer(request).output("label").asLongs()).containsExactly(0, 1);
+                }
             }
             try (NereidClient untrusting = secured(way, url, ClientTlsOptions.trusting(wrong))) {
                 InferenceException refused = fails(untrusting, request);

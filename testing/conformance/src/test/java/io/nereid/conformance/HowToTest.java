@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * The Java blocks of {@code docs/how-to} and {@code docs/EMBEDDING.md} are parts of files that the build compiles: each is contained, line by line, in
+ * The Java blocks of {@code docs/how-to} and of the guides for applications are parts of files that the build compiles: each is contained, line by line, in
  * the file that the link before it names. Indentation common to all lines of a block may differ.
  */
 class HowToTest {
@@ -38,7 +38,7 @@ class HowToTest {
      */
     private record Block(int line, Path file, List<String> code) {}
 
-    private static final Path EMBEDDING = TOP.resolve("docs/EMBEDDING.md");
+    private static final List<String> GUIDES = List.of("docs/EMBEDDING.md", "docs/CLIENT.md", "docs/SPRING-BOOT.md");
 
     private static List<Path> pages() throws IOException {
         try (Stream<Path> files = Files.list(PAGES)) {
@@ -95,7 +95,7 @@ class HowToTest {
     List<DynamicTest> everyBlockIsAPartOfTheFileNamedBeforeIt() throws IOException {
         List<DynamicTest> tests = new ArrayList<>();
         List<Path> all = new ArrayList<>(pages());
-        all.add(EMBEDDING);
+        GUIDES.forEach(guide -> all.add(TOP.resolve(guide)));
         for (Path page : all) {
             for (Block block : blocks(page)) {
                 tests.add(DynamicTest.dynamicTest(page.getFileName() + " line " + block.line(), () -> {
@@ -109,7 +109,7 @@ class HowToTest {
                 }));
             }
         }
-        assertThat(tests).hasSizeGreaterThan(25);
+        assertThat(tests).hasSizeGreaterThan(40);
         return tests;
     }
 

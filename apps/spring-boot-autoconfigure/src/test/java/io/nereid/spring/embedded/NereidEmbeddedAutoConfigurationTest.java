@@ -34,6 +34,8 @@ import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.diagnostics.FailureAnalyzer;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.core.io.support.SpringFactoriesLoader;
 
 class NereidEmbeddedAutoConfigurationTest {
@@ -132,6 +134,28 @@ class NereidEmbeddedAutoConfigurationTest {
     void customizersComeAfterTheProperties() {
         runner.withPropertyValues(IRIS)
                 .withBean(NereidBuilderCustomizer.class, () -> builder -> builder.model("second", Path.of(FILE)))
+                .run(context -> assertThat(context.getBean(Nereid.class)
+                                .model("second")
+                                .predict(SETOSA)
+                                .longs("label"))
+                        .containsExactly(0));
+    }
+
+    /** The code of docs/SPRING-BOOT.md, which a test of the documents compares with it. */
+    @Configuration(proxyBeanMethods = false)
+    static class SecondModel {
+        private final Path file = Path.of(FILE);
+
+        @Bean
+        NereidBuilderCustomizer secondModel() {
+            return builder -> builder.model("second", file);
+        }
+    }
+
+    @Test
+    void theCustomizerOfTheGuideAddsItsModel() {
+        runner.withPropertyValues(IRIS)
+                .withUserConfiguration(SecondModel.class)
                 .run(context -> assertThat(context.getBean(Nereid.class)
                                 .model("second")
                                 .predict(SETOSA)
