@@ -23,6 +23,7 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
 import java.io.IOException;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The endpoints outside of the inference protocols: Prometheus metrics, replacement of the model list, and liveness at
@@ -72,6 +74,11 @@ final class AdminCodec implements ProtocolCodec {
     @Override
     public String name() {
         return "admin";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return AdminCodec.class.getResource("openapi.json");
     }
 
     @Override

@@ -3,6 +3,7 @@
 package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
+import io.nereid.app.access.AccessSchemes;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
 import io.nereid.app.modelserver.ModelServer;
@@ -21,6 +22,8 @@ import io.nereid.explain.request.ExplainSettings;
 import io.nereid.observe.Observability;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.protocols.mlflow.MlflowCodec;
+import io.nereid.protocols.openapi.OpenApiCodec;
+import io.nereid.protocols.openapi.options.OpenApiOptions;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.V2Codec;
@@ -146,19 +149,21 @@ public final class NereidServer {
                 .queueDepths(engine::waiting);
         v1.accept(first);
         V1Options options = first.build();
-        this.codecs = List.of(
-                new V2Codec(guarded, clients, observation, clock, codecPool, v2),
-                new V1Codec(guarded, clients, codecPool, options),
-                new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
-                new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
-                new AdminCodec(
-                        engine,
-                        new ModelListReloader(clients),
-                        this::stats,
-                        budget,
-                        rules.metrics(),
-                        codecPool,
-                        this::moreMetrics));
+        this.codecs = described(
+                guarded,
+                List.of(
+                        new V2Codec(guarded, clients, observation, clock, codecPool, v2),
+                        new V1Codec(guarded, clients, codecPool, options),
+                        new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
+                        new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),
+                        new AdminCodec(
+                                engine,
+                                new ModelListReloader(clients),
+                                this::stats,
+                                budget,
+                                rules.metrics(),
+                                codecPool,
+                                this::moreMetrics)));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
@@ -204,6 +209,17 @@ public final class NereidServer {
         }
     }
 
+    /** Protocols with the documents that describe them. */
+    private List<ProtocolCodec> described(InferenceEngine models, List<ProtocolCodec> protocols) {
+        return OpenApiCodec.added(
+                protocols,
+                models,
+                codecPool,
+                OpenApiOptions.of(ProgramVersion.number())
+                        .withAccess(new AccessSchemes(access))
+                        .withExplainable(ExplainCodec::explains));
+    }
+
     private io.nereid.transport.TransportStats stats() {
         return transport.stats();
     }
@@ -223,14 +239,14 @@ public final class NereidServer {
                 engine::writeMetrics,
                 model -> view instanceof RevisionEngineView revision && revision.owns(model),
                 codecPool));
-        return all;
+        return described(view, all);
     }
 
     /** The protocols of a server of one model. */
     private List<ProtocolCodec> modelCodecs(InferenceEngine view, ModelControl views, V2Options v2, V1Options v1) {
         List<ProtocolCodec> all = new ArrayList<>(codecsOf(view, views, v2, v1));
         all.add(new MlflowCodec(view, views, codecPool, ProgramVersion.number()));
-        return all;
+        return described(view, all);
     }
 
     /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
