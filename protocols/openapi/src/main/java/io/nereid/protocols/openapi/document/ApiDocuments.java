@@ -73,7 +73,7 @@ public final class ApiDocuments {
                 }
             }
         }
-        return OpenApiNodes.text(composer.document("Nereid", options.version(), DESCRIPTION, "./"));
+        return OpenApiNodes.text(composer.document("Nereid", options.version(), DESCRIPTION, "."));
     }
 
     /**
@@ -103,7 +103,7 @@ public final class ApiDocuments {
         String title = name + (protocol.equals("/v2") ? " (Open Inference)" : " (TensorFlow Serving, KServe V1)");
         long number = model.metadata().id().version();
         String description = "Model " + name + (number > 0 ? ", version " + number : "") + ". " + DESCRIPTION;
-        String server = version == null ? "../../../" : "../../../../../";
+        String server = version == null ? "../../.." : "../../../../..";
         return OpenApiNodes.text(
                 composer.document(title, number > 0 ? Long.toString(number) : options.version(), description, server));
     }

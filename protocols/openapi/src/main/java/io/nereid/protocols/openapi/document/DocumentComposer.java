@@ -31,6 +31,7 @@ final class DocumentComposer {
     private static final Pattern PLACEHOLDER = Pattern.compile("\\{([^}.]+)}");
 
     private final AccessDescription access;
+    private final Map<String, Object> schemes;
     private final Map<String, Map<String, @Nullable Object>> paths = new TreeMap<>();
     private final Map<String, @Nullable Object> prefixes = new TreeMap<>();
     private final Map<String, Map<String, @Nullable Object>> components = new LinkedHashMap<>();
@@ -39,6 +40,7 @@ final class DocumentComposer {
 
     DocumentComposer(AccessDescription access) {
         this.access = access;
+        this.schemes = access.schemes();
     }
 
     /** Adds the components of a protocol, which take no effect until a route refers to them. */
@@ -95,19 +97,25 @@ final class DocumentComposer {
         parameters(path, written);
         if (route.operations() instanceof Operation kind) {
             written.put("x-nereid-permission", kind.permission().configName());
-            List<Object> requirements = new ArrayList<>();
-            for (List<String> together : access.alternatives(kind)) {
-                Map<String, @Nullable Object> requirement = object();
-                together.forEach(scheme -> requirement.put(scheme, List.of()));
-                requirements.add(requirement);
+            if (!schemes.isEmpty()) {
+                written.put("security", requirements(kind));
             }
-            written.put("security", requirements);
             errors(route, kind, descriptions, written);
         }
         if (written.get("tags") instanceof List<?> used) {
             used.forEach(tag -> usedTags.add(String.valueOf(tag)));
         }
         paths.computeIfAbsent(path, p -> object()).put(method, written);
+    }
+
+    private List<Object> requirements(Operation kind) {
+        List<Object> requirements = new ArrayList<>();
+        for (List<String> together : access.alternatives(kind)) {
+            Map<String, @Nullable Object> requirement = object();
+            together.forEach(scheme -> requirement.put(scheme, List.of()));
+            requirements.add(requirement);
+        }
+        return requirements;
     }
 
     private static String undescribedId(String method, String path) {
@@ -144,7 +152,7 @@ final class DocumentComposer {
         if (operation.containsKey("requestBody") || route.template().indexOf('{') >= 0) {
             possible.put("400", "The request is not valid");
         }
-        if (!access.schemes().isEmpty()) {
+        if (!schemes.isEmpty()) {
             possible.put("401", "The operation needs credentials");
         }
         possible.put("403", "The caller does not hold the permission");
@@ -216,7 +224,6 @@ final class DocumentComposer {
                 result.put(kind, kept);
             }
         });
-        Map<String, Object> schemes = access.schemes();
         if (!schemes.isEmpty()) {
             result.put("securitySchemes", schemes);
         }

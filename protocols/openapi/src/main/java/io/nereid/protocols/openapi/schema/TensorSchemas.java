@@ -13,8 +13,8 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Schemas and example values of tensors in JSON. An example has 1 for every dimension of any size, and the same value in
- * every element: 0, false or the text 1, which models of numbers in texts take as well. Holds no state.
+ * Schemas and example values of tensors in JSON. An example has the same value in every element: 0, false or the text 1,
+ * which models of numbers in texts take as well. Holds no state.
  */
 final class TensorSchemas {
     /** The most elements of the inputs of an example. */
@@ -59,7 +59,7 @@ final class TensorSchemas {
         return schema;
     }
 
-    /** The shape of an example. */
+    /** The shape of an example of which nothing else is known: 1 for a dimension of any size. */
     static long[] exampleShape(TensorSpec spec) {
         long[] dims = spec.shape().dims().clone();
         for (int i = 0; i < dims.length; i++) {

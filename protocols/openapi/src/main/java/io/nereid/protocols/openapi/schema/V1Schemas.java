@@ -127,7 +127,7 @@ public final class V1Schemas {
 
     /** A body of {@code :predict} that the model takes; null if there is none or it would be too long. */
     public @Nullable Object predictExample() {
-        List<TensorSpec> needed = ModelView.required(inputs);
+        List<TensorSpec> needed = model.examples(inputs);
         if (model.sequence() || model.decoupled() || needed.isEmpty() || !TensorSchemas.writable(needed)) {
             return null;
         }
@@ -135,7 +135,7 @@ public final class V1Schemas {
         int from = asRows ? 1 : 0;
         Object value;
         if (inputs.size() == 1) {
-            value = TensorSchemas.nestedValue(inputs.get(0), from);
+            value = TensorSchemas.nestedValue(needed.get(0), from);
         } else {
             Map<String, @Nullable Object> named = object();
             needed.forEach(spec -> named.put(spec.name(), TensorSchemas.nestedValue(spec, from)));
@@ -150,7 +150,7 @@ public final class V1Schemas {
 
     /** A body that asks for an explanation; null if there is none. */
     public @Nullable Object explainExample() {
-        List<TensorSpec> needed = ModelView.required(inputs);
+        List<TensorSpec> needed = model.examples(inputs);
         if (!model.explainable() || !TensorSchemas.writable(needed)) {
             return null;
         }

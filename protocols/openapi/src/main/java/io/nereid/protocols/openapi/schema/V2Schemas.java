@@ -147,7 +147,7 @@ public final class V2Schemas {
 
     /** A body of {@code /infer} that the model takes; null if there is none or it would be too long. */
     public @Nullable Object inferExample() {
-        List<TensorSpec> inputs = ModelView.required(model.metadata().inputs());
+        List<TensorSpec> inputs = model.examples(model.metadata().inputs());
         if (model.decoupled() || inputs.isEmpty() || !TensorSchemas.writable(inputs)) {
             return null;
         }
@@ -217,7 +217,7 @@ public final class V2Schemas {
      * @param streaming whether for {@code /generate_stream}, which takes any number of responses
      */
     public @Nullable Object generateExample(boolean streaming) {
-        List<TensorSpec> inputs = ModelView.required(model.metadata().inputs());
+        List<TensorSpec> inputs = model.examples(model.metadata().inputs());
         if ((model.decoupled() && !streaming)
                 || model.sequence()
                 || inputs.isEmpty()
