@@ -63,7 +63,12 @@ class OpenApiTest {
                         + " output { name: \"OUTPUT0\" data_type: TYPE_INT32 dims: [ 16 ] }"
                         + " output { name: \"OUTPUT1\" data_type: TYPE_INT32 dims: [ 16 ] }");
         model("many", "backend: \"repeat\" model_transaction_policy { decoupled: true }");
-        model("turns", "backend: \"sequence\" max_batch_size: 4 sequence_batching {}");
+        model(
+                "turns",
+                "backend: \"sequence\" max_batch_size: 4"
+                        + " input { name: \"INPUT\" data_type: TYPE_INT32 dims: [ 1 ] }"
+                        + " output { name: \"OUTPUT\" data_type: TYPE_INT32 dims: [ 1 ] }"
+                        + " sequence_batching { control_input [ " + control("START") + "," + control("READY") + " ] }");
         server = ServerProcess.serve(repository);
     }
 
@@ -78,6 +83,10 @@ class OpenApiTest {
                 name,
                 "backend: \"identity\" max_batch_size: " + batch + " input { name: \"INPUT0\"" + tensor
                         + " output { name: \"OUTPUT0\"" + tensor + " " + more);
+    }
+
+    private static String control(String kind) {
+        return "{ name: \"" + kind + "\" control { kind: CONTROL_SEQUENCE_" + kind + " int32_false_true: [ 0, 1 ] } }";
     }
 
     private static void model(String name, String config) throws Exception {
