@@ -210,10 +210,9 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         return options.hasCredentials();
     }
 
-    /** Whether a caller without credentials holds a permission, for at least one model. */
+    /** Whether, with credentials configured, a caller without any holds a permission, for at least one model. */
     public boolean anonymousMay(Permission permission) {
-        return options.openManagement()
-                || (options.hasCredentials() ? rules.anonymous.may(permission, null) : !permission.guarded());
+        return options.openManagement() || rules.anonymous.may(permission, null);
     }
 
     /** The header without which an operation over HTTP is refused; null for none. */

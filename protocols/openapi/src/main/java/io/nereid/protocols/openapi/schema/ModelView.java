@@ -52,8 +52,13 @@ public record ModelView(
 
     /** The view of a model. */
     public static ModelView of(ModelMetadata metadata, ModelConfig config, boolean explainable) {
+        boolean sequence = config.sequence() != null;
         return new ModelView(
-                metadata, config.sequence() != null, config.decoupled(), explainable, shapes(metadata, config));
+                metadata,
+                sequence,
+                config.decoupled(),
+                explainable && !sequence && !config.decoupled(),
+                shapes(metadata, config));
     }
 
     /** Whether an input may have missing values, which are null. */
