@@ -136,6 +136,7 @@ suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
 suite "who may do what: tritonclient" triton tritonclient.grpc test_access_triton.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
+suite "OpenAPI documents: openapi-spec-validator, OpenAPI Generator" openapi "openapi_spec_validator, pydantic" test_openapi.py
 suite "kserve SDK" kserve kserve test_kserve.py
 # The client for Java with KServe's server, of another implementation than Nereid.
 if "$python" -c "import kserve" 2>/dev/null; then

@@ -25,6 +25,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.access.Caller;
 import io.nereid.base.access.Operation;
+import io.nereid.base.access.Permission;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.transport.api.HttpStatusCodes;
@@ -70,13 +71,15 @@ import org.slf4j.LoggerFactory;
  * }</pre>
  */
 public final class AccessControl implements AccessPolicy, AutoCloseable {
+    /** The header that carries an API key, where {@code authorization} does not. */
+    public static final String KEY_HEADER = "x-api-key";
+
     private static final Logger LOG = LoggerFactory.getLogger(AccessControl.class);
     private static final long POLL_SECONDS = 2;
     private static final Duration KEYS_MAX_AGE = Duration.ofMinutes(10);
     private static final int MOST_TOKEN_CHARS = 16 << 10;
     private static final long USE_MILLIS = 1_000;
     private static final String AUTHORIZATION = "authorization";
-    private static final String KEY_HEADER = "x-api-key";
 
     private final AccessOptions options;
     private final Clock clock;
@@ -203,6 +206,21 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
             }
         }
         return roles;
+    }
+
+    /** Whether callers are known by credentials. */
+    public boolean hasCredentials() {
+        return options.hasCredentials();
+    }
+
+    /** Whether, with credentials configured, a caller without any holds a permission, for at least one model. */
+    public boolean anonymousMay(Permission permission) {
+        return options.openManagement() || rules.anonymous.may(permission, null);
+    }
+
+    /** The header without which an operation over HTTP is refused; null for none. */
+    public @Nullable String restrictedHeader(Operation operation) {
+        return http.header(operation);
     }
 
     // ---- the decision

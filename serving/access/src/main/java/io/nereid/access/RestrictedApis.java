@@ -116,6 +116,12 @@ final class RestrictedApis {
         return operation.group() != null && byGroup.containsKey(operation.group());
     }
 
+    /** The name of the header that an operation needs; null for none. */
+    @Nullable String header(Operation operation) {
+        Restriction restriction = byGroup.get(String.valueOf(operation.group()));
+        return restriction == null ? null : restriction.header;
+    }
+
     /** The caller of a restricted operation that sends the right header; null when it does not. */
     @Nullable Caller caller(Operation operation, RequestHead head) {
         Restriction restriction = byGroup.get(operation.group());

@@ -8,19 +8,24 @@ import io.nereid.base.ServingException;
 import io.nereid.base.access.Operation;
 import io.nereid.explain.request.ExplainOptions;
 import io.nereid.explain.request.ExplainSettings;
+import io.nereid.explain.request.FeatureColumns;
 import io.nereid.json.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
+import io.nereid.tensor.DataType;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The explain endpoints for models that take rows of numbers: {@code POST /v1/models/NAME:explain},
@@ -80,6 +85,11 @@ public final class ExplainCodec implements ProtocolCodec {
     }
 
     @Override
+    public @Nullable URL openApi() {
+        return ExplainCodec.class.getResource("openapi.json");
+    }
+
+    @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
                 HttpRoute.post("/v1/models/{model}:explain", Operation.INFERENCE, x -> accept(x, false)),
@@ -88,6 +98,16 @@ public final class ExplainCodec implements ProtocolCodec {
                 HttpRoute.post("/v2/models/{model}/explain", Operation.INFERENCE, x -> accept(x, false)),
                 HttpRoute.post(
                         "/v2/models/{model}/versions/{version}/explain", Operation.INFERENCE, x -> accept(x, true)));
+    }
+
+    /** Whether predictions of a model can be explained: it takes rows of numbers, and has an output of numbers. */
+    public static boolean explains(ModelMetadata model) {
+        try {
+            FeatureColumns unused = FeatureColumns.of(model, 1);
+            return model.outputs().stream().anyMatch(output -> output.dataType() != DataType.BYTES);
+        } catch (ServingException e) {
+            return false;
+        }
     }
 
     private void accept(HttpExchange exchange, boolean versioned) {

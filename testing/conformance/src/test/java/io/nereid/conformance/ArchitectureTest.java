@@ -98,6 +98,7 @@ class ArchitectureTest {
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
             transport-api tfdata
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
+        protocols/openapi | io.nereid.protocols.openapi | . options | base tensor json spi transport-api
         control/api | io.nereid.control.api | . admission config schema store yaml | base
         control/core | io.nereid.control.core | . component plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
@@ -120,7 +121,7 @@ class ArchitectureTest {
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
         serving/access | io.nereid.access | . audit config credential | base tensor observe spi transport-api
         apps/embedded | io.nereid.embedded | . micrometer opentelemetry | base tensor observe spi backend repository engine
-        apps/embedded-server | io.nereid.embedded.server | . | base observe spi transport-api transport protocols/v2 protocols/v1 apps/embedded
+        apps/embedded-server | io.nereid.embedded.server | . | base observe spi transport-api transport protocols/v2 protocols/v1 protocols/openapi apps/embedded
         testing/junit | io.nereid.junit | . | base spi apps/embedded apps/embedded-server
         testing/samples | io.nereid.samples | . | base tensor observe spi backend backends/java
         apps/client | io.nereid.client | . infer options | base protobuf-lite
@@ -129,7 +130,7 @@ class ArchitectureTest {
         apps/spring-boot3-starter | io.nereid.spring.boot3 | . | apps/embedded apps/client apps/spring-boot-autoconfigure
         apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
-            protocols/mlflow control/api control/core control/store control/apiserver control/gateway \
+            protocols/mlflow protocols/openapi control/api control/core control/store control/apiserver control/gateway \
             control/graph storage storage-spi control/plane control/kubernetes control/operator control/local explain \
             transform payload access transport
         """);

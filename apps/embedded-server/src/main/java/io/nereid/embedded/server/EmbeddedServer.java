@@ -7,6 +7,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.embedded.Nereid;
+import io.nereid.protocols.openapi.OpenApiCodec;
+import io.nereid.protocols.openapi.options.OpenApiOptions;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.V2Codec;
@@ -57,7 +59,7 @@ public final class EmbeddedServer implements AutoCloseable {
             ServerOptions built = options.build();
             ModelControl control =
                     from.modelControl ? from.nereid.control() : new ReadOnlyControl(from.nereid.control());
-            List<ProtocolCodec> codecs = List.of(
+            List<ProtocolCodec> protocols = List.of(
                     new V2Codec(
                             from.nereid.engine(),
                             control,
@@ -71,6 +73,8 @@ public final class EmbeddedServer implements AutoCloseable {
                             codecPool,
                             V1Options.builder(clock).build()),
                     new MetricsPage(from.nereid, codecPool));
+            List<ProtocolCodec> codecs =
+                    OpenApiCodec.added(protocols, from.nereid.engine(), codecPool, OpenApiOptions.of(version()));
             this.transport = new Server(built, codecs);
             this.addresses = transport.start();
         } catch (RuntimeException e) {

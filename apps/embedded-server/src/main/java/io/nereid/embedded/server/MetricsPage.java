@@ -9,8 +9,10 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.List;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /** {@code GET /metrics}, with the metrics of the application's models. Thread-safe. */
 final class MetricsPage implements ProtocolCodec {
@@ -23,6 +25,11 @@ final class MetricsPage implements ProtocolCodec {
     @Override
     public String name() {
         return "metrics";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return MetricsPage.class.getResource("openapi.json");
     }
 
     @Override

@@ -51,6 +51,10 @@ class EmbeddedServerTest {
                     .contains("probabilities");
             assertThat(send(port, "/v2/models/iris/stats", "")).contains("\"inference_count\":2");
             assertThat(send(port, "/metrics", "")).contains("nv_inference_request_success{model=\"iris\"");
+            assertThat(send(port, "/openapi.json", "")).contains("\"/v2/models/{model}/infer\"", "\"/metrics\"");
+            assertThat(send(port, "/v2/models/iris/openapi.json", ""))
+                    .startsWith("200")
+                    .contains("\"x-nereid-shape\":[-1,4]");
             assertThat(send(port, "/v2/repository/models/iris/unload", "{}"))
                     .startsWith("403")
                     .contains("does not let clients");

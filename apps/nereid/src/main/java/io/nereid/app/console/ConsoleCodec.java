@@ -17,6 +17,7 @@ import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -85,6 +86,11 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
     @Override
     public String name() {
         return "console";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return ConsoleCodec.class.getResource("openapi.json");
     }
 
     @Override

@@ -24,6 +24,7 @@ import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
 import java.io.IOException;
+import java.net.URL;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -81,6 +82,11 @@ final class AdminCodec implements ProtocolCodec {
     @Override
     public String name() {
         return "admin";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return AdminCodec.class.getResource("openapi.json");
     }
 
     @Override

@@ -3,6 +3,7 @@
 package io.nereid.app.serve;
 
 import io.nereid.access.AccessControl;
+import io.nereid.app.access.AccessSchemes;
 import io.nereid.app.console.ConsoleCodec;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
@@ -22,6 +23,8 @@ import io.nereid.explain.request.ExplainSettings;
 import io.nereid.observe.Observability;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.protocols.mlflow.MlflowCodec;
+import io.nereid.protocols.openapi.OpenApiCodec;
+import io.nereid.protocols.openapi.options.OpenApiOptions;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.V2Codec;
@@ -222,7 +225,7 @@ public final class NereidServer {
         if (console != null) {
             protocols.add(console);
         }
-        this.codecs = List.copyOf(protocols);
+        this.codecs = described(guarded, List.copyOf(protocols));
         this.transport = new Server(
                 listen.clock(clock)
                         .budget(budget)
@@ -254,6 +257,17 @@ public final class NereidServer {
         }
     }
 
+    /** Protocols with the documents that describe them. */
+    private List<ProtocolCodec> described(InferenceEngine models, List<ProtocolCodec> protocols) {
+        return OpenApiCodec.added(
+                protocols,
+                models,
+                codecPool,
+                OpenApiOptions.of(ProgramVersion.number())
+                        .withAccess(new AccessSchemes(access))
+                        .withExplainable(ExplainCodec::explains));
+    }
+
     private io.nereid.transport.TransportStats stats() {
         return transport.stats();
     }
@@ -273,14 +287,14 @@ public final class NereidServer {
                 engine::writeMetrics,
                 model -> view instanceof RevisionEngineView revision && revision.owns(model),
                 codecPool));
-        return all;
+        return described(view, all);
     }
 
     /** The protocols of a server of one model. */
     private List<ProtocolCodec> modelCodecs(InferenceEngine view, ModelControl views, V2Options v2, V1Options v1) {
         List<ProtocolCodec> all = new ArrayList<>(codecsOf(view, views, v2, v1));
         all.add(new MlflowCodec(view, views, codecPool, ProgramVersion.number()));
-        return all;
+        return described(view, all);
     }
 
     /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */

@@ -9,12 +9,14 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.PageRenderer;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The pages that KServe's servers have beside their protocols, at the host of a service: {@code GET /}, which says that it
@@ -41,6 +43,11 @@ final class ServicePages implements ProtocolCodec {
     @Override
     public String name() {
         return "pages";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return ServicePages.class.getResource("openapi.json");
     }
 
     @Override

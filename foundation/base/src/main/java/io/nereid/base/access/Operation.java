@@ -101,6 +101,9 @@ public enum Operation implements OperationSelector {
         if (p.startsWith("/v2/health/") || p.startsWith("/v2/models/") && p.endsWith("/ready")) {
             return HEALTH;
         }
+        if (read && p.equals("/openapi.json")) {
+            return METADATA;
+        }
         if (p.startsWith("/admin/")) {
             return MODEL_CONTROL;
         }

@@ -15,6 +15,7 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -51,6 +52,11 @@ public final class MlflowCodec implements ProtocolCodec {
     @Override
     public String name() {
         return "mlflow";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return MlflowCodec.class.getResource("openapi.json");
     }
 
     @Override

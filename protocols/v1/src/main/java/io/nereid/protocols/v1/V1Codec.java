@@ -11,8 +11,10 @@ import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.util.List;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * TensorFlow Serving's REST and gRPC APIs, of which KServe's V1 protocol is a part: predict, classify, regress, model
@@ -37,6 +39,11 @@ public final class V1Codec implements ProtocolCodec {
     @Override
     public String name() {
         return "v1";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return V1Codec.class.getResource("openapi.json");
     }
 
     @Override

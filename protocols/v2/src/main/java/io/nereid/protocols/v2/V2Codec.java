@@ -16,10 +16,12 @@ import io.nereid.spi.management.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import java.net.URL;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The Open Inference Protocol, version 2 (KServe V2), over REST and gRPC, with Triton's extensions: binary tensor data,
@@ -70,6 +72,11 @@ public final class V2Codec implements ProtocolCodec {
     @Override
     public String name() {
         return "v2";
+    }
+
+    @Override
+    public @Nullable URL openApi() {
+        return V2Codec.class.getResource("openapi.json");
     }
 
     @Override
