@@ -7,6 +7,7 @@ import io.nereid.app.perf.input.InputDataFile;
 import io.nereid.app.perf.input.ModelSignature;
 import io.nereid.app.perf.input.RecordedInputs;
 import io.nereid.app.perf.input.RequestSample;
+import io.nereid.base.ServingException;
 import io.nereid.tensor.Shape;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -87,6 +88,11 @@ final class InputOptions {
         shapes.forEach(shape -> given.put(shape.name(), shape.dims()));
         Map<String, Shape> elements = signature.elementShapes(given);
         if (data.endsWith(".tfrecord")) {
+            if (batchSize != 1) {
+                throw ServingException.invalidArgument(
+                        "--batch-size " + batchSize + " with --data '" + data
+                                + "': recorded requests keep the batches in which they came (expected: 1, which is the default)");
+            }
             return RecordedInputs.read(Path.of(data));
         }
         signature.requireBatchSize(batchSize);

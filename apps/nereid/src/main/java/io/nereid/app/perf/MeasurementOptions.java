@@ -108,6 +108,12 @@ final class MeasurementOptions {
             description = "Measure each load for this time, without the check of stability.")
     private @Nullable String duration;
 
+    @Option(
+            names = "--request-count",
+            paramLabel = "N",
+            description = "Measure each load for this number of requests, without the check of stability.")
+    private @Nullable Long requestCount;
+
     /** Checks what one option alone does not show. */
     void check(OptionChecks checks) {
         if (concurrency != null && rate != null) {
@@ -127,6 +133,12 @@ final class MeasurementOptions {
             throw checks.wrong("--percentile " + percentile + " (expected: between 0 and 100)");
         }
         positive(checks, "--measurement-interval", interval);
+        if (requestCount != null) {
+            checks.within("--request-count", requestCount, 1, 1_000_000_000);
+        }
+        if (duration != null && requestCount != null) {
+            throw checks.wrong("both --duration and --request-count are given (expected: one of them)");
+        }
         if (duration != null) {
             positive(checks, "--duration", duration);
         }
@@ -158,6 +170,7 @@ final class MeasurementOptions {
                 Units.duration(interval).toNanos(),
                 maxTrials,
                 duration == null ? null : Units.duration(duration).toNanos(),
+                requestCount,
                 new StabilityCheck(stability, WINDOWS),
                 percentile == null ? 0 : percentile,
                 arrival == Arrival.POISSON,

@@ -124,7 +124,11 @@ public record ModelSignature(String model, List<Input> inputs, boolean batched, 
                 NameSuggestions.didYouMean(name, names, "it has " + names));
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for a batch size that the model does not take */
+    /**
+     * Checks the size of a batch.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a batch size that the model does not take
+     */
     public void requireBatchSize(int batchSize) {
         if (batchSize > 1 && !batched) {
             throw ServingException.invalidArgument("--batch-size " + batchSize + ": model '" + model

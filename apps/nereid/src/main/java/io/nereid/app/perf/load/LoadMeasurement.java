@@ -57,18 +57,23 @@ public final class LoadMeasurement {
                 : new ClosedLoopLoad(target, recorder, timer, (int) level.value());
         List<Trial> trials = new ArrayList<>();
         List<Observation> observations = new ArrayList<>();
-        Boolean stable = plan.durationNanos() == null ? Boolean.FALSE : null;
+        Boolean stable = plan.untilStable() ? Boolean.FALSE : null;
         load.start();
         try {
             waitUntil(timer.nanos() + plan.warmupNanos());
-            int most = plan.durationNanos() == null ? plan.maxTrials() : 1;
+            int most = plan.untilStable() ? plan.maxTrials() : 1;
             long length = plan.durationNanos() == null ? plan.intervalNanos() : plan.durationNanos();
             ServerTimes before = target.serverTimes();
             Object unused = recorder.roll();
             long start = timer.nanos();
             long count = recorder.succeeded();
+            long ended = recorder.ended();
             while (trials.size() < most && !interrupted.getAsBoolean()) {
-                waitUntil(start + length);
+                if (plan.requests() != null) {
+                    awaitRequests(recorder, ended + plan.requests());
+                } else {
+                    waitUntil(start + length);
+                }
                 ServerTimes after = target.serverTimes();
                 long end = timer.nanos();
                 long now = recorder.succeeded();
@@ -89,6 +94,9 @@ public final class LoadMeasurement {
             load.stop();
             awaitEnd(load);
         }
+        if (Boolean.FALSE.equals(stable) && interrupted.getAsBoolean()) {
+            stable = null; // it was not asked to the end
+        }
         return trials.isEmpty() ? null : result(level, trials, stable, recorder.takeFailures());
     }
 
@@ -101,6 +109,12 @@ public final class LoadMeasurement {
     private void waitUntil(long moment) {
         while (timer.nanos() - moment < 0 && !interrupted.getAsBoolean()) {
             timer.park(Math.min(moment - timer.nanos(), STEP_NANOS) + timer.nanos());
+        }
+    }
+
+    private void awaitRequests(LoadRecorder recorder, long ended) {
+        while (recorder.ended() < ended && !interrupted.getAsBoolean()) {
+            timer.park(timer.nanos() + POLL_NANOS);
         }
     }
 

@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param intervalNanos the length of a window
  * @param maxTrials the most windows until the measurement is stable
  * @param durationNanos the time to measure without a check of stability; null for the check
+ * @param requests the number of requests to measure instead; null for a time
  * @param stability the check
  * @param percentile the percentile of the latency that must be stable; 0 for the mean
  * @param poisson whether the requests of an open loop come at random, else at equal distances
@@ -22,8 +23,14 @@ public record LoadPlan(
         long intervalNanos,
         int maxTrials,
         @Nullable Long durationNanos,
+        @Nullable Long requests,
         StabilityCheck stability,
         double percentile,
         boolean poisson,
         long seed,
-        int maxInFlight) {}
+        int maxInFlight) {
+    /** Whether windows are measured until they agree. */
+    boolean untilStable() {
+        return durationNanos == null && requests == null;
+    }
+}

@@ -15,6 +15,7 @@ final class LoadRecorder {
 
     private final LoadTimer timer;
     private final LongAdder succeeded = new LongAdder();
+    private final LongAdder failed = new LongAdder();
     private final Map<String, LongAdder> failures = new ConcurrentHashMap<>();
     private volatile MeasurementWindow window = new MeasurementWindow();
 
@@ -48,6 +49,11 @@ final class LoadRecorder {
     /** The number of successful responses since the beginning. */
     long succeeded() {
         return succeeded.sum();
+    }
+
+    /** The number of requests that have ended since the beginning. */
+    long ended() {
+        return succeeded.sum() + failed.sum();
     }
 
     /** The failures since the last call, by reason. */
@@ -84,6 +90,7 @@ final class LoadRecorder {
                 owner.success(timer.nanos() - dueNanos);
                 return;
             }
+            failed.increment();
             String reason = failures.size() < FAILURES || failures.containsKey(failure) ? failure : "other reasons";
             failures.computeIfAbsent(reason, r -> new LongAdder()).increment();
             owner.failure();

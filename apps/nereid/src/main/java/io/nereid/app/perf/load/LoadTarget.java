@@ -25,7 +25,11 @@ public interface LoadTarget extends AutoCloseable {
     /** Receives the end of a request. */
     @FunctionalInterface
     interface Completion {
-        /** @param failure why the request failed; null for success */
+        /**
+         * Reports the end.
+         *
+         * @param failure why the request failed; null for success
+         */
         void done(@Nullable String failure);
     }
 }

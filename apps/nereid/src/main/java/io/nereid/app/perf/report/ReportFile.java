@@ -20,7 +20,11 @@ public final class ReportFile {
 
     private ReportFile() {}
 
-    /** @throws ServingException INVALID_ARGUMENT for a name whose ending is not known */
+    /**
+     * Checks the name of a report before the measurement.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a name whose ending is not known, NOT_FOUND without its directory
+     */
     public static void check(Path file) {
         if (ENDINGS.stream().noneMatch(name(file)::endsWith)) {
             throw ServingException.invalidArgument("--report '" + file
@@ -109,7 +113,7 @@ public final class ReportFile {
         html.append(LineChart.escaped(title))
                 .append("</title>\n<style>body{font-family:sans-serif;margin:2em;color:#333;");
         html.append(
-                "background:#fff}table{border-collapse:collapse;margin:1em 0}th,td{padding:.3em .7em;text-align:right;");
+                "background:#fff}table{border-collapse:collapse;margin:1em 0}th,td{padding:.3em .7em;text-align:right;white-space:nowrap;white-space:nowrap;");
         html.append(
                 "border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}.bad{color:#b00020}</style>");
         html.append("</head><body>\n<h1>").append(LineChart.escaped(title)).append("</h1>\n<p>version ");
