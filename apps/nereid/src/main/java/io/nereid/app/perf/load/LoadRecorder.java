@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.perf.load;
 
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -59,7 +60,7 @@ final class LoadRecorder {
     /** The failures since the last call, by reason. */
     Map<String, Long> takeFailures() {
         Map<String, Long> all = new TreeMap<>();
-        for (String reason : failures.keySet()) {
+        for (String reason : List.copyOf(failures.keySet())) {
             LongAdder count = failures.remove(reason);
             if (count != null) {
                 all.put(reason, count.sum());
