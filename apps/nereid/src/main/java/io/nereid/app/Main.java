@@ -26,6 +26,7 @@ import io.nereid.app.doctor.DoctorCommand;
 import io.nereid.app.fetch.FetchCommand;
 import io.nereid.app.operator.GatewayCommand;
 import io.nereid.app.operator.OperatorCommand;
+import io.nereid.app.perf.PerfCommand;
 import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
 import io.nereid.app.replay.ReplayCommand;
@@ -57,6 +58,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ServeCommand.class,
             InferCommand.class,
             ReplayCommand.class,
+            PerfCommand.class,
             ModelsCommand.class,
             HealthCommand.class,
             ValidateCommand.class,

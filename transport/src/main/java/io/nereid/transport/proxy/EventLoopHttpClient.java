@@ -122,14 +122,19 @@ final class EventLoopHttpClient {
         return closed;
     }
 
-    /** Connects; then calls {@code then} with the channel, or with null and the reason of the failure. */
-    void connect(Key key, Consumer<Channel> init, BiConsumer<@Nullable Channel, String> then) {
+    /**
+     * Connects; then calls {@code then} with the channel, or with null and the reason of the failure.
+     *
+     * @param http2 whether the connection is for HTTP/2, which TLS negotiates
+     */
+    void connect(Key key, boolean http2, Consumer<Channel> init, BiConsumer<@Nullable Channel, String> then) {
         byte[] literal = NetUtil.createByteArrayFromIpAddressString(key.host());
         if (literal != null) {
             try {
                 connect(
                         new InetSocketAddress(InetAddress.getByAddress(key.host(), literal), key.port()),
                         key,
+                        http2,
                         init,
                         then);
             } catch (UnknownHostException e) {
@@ -140,7 +145,7 @@ final class EventLoopHttpClient {
         try {
             resolver.execute(() -> {
                 InetSocketAddress found = new InetSocketAddress(key.host(), key.port());
-                loop.execute(() -> connect(found, key, init, then));
+                loop.execute(() -> connect(found, key, http2, init, then));
             });
         } catch (RejectedExecutionException e) {
             then.accept(null, "the server is stopping");
@@ -148,7 +153,11 @@ final class EventLoopHttpClient {
     }
 
     private void connect(
-            InetSocketAddress to, Key key, Consumer<Channel> init, BiConsumer<@Nullable Channel, String> then) {
+            InetSocketAddress to,
+            Key key,
+            boolean http2,
+            Consumer<Channel> init,
+            BiConsumer<@Nullable Channel, String> then) {
         if (to.isUnresolved()) {
             then.accept(null, "unknown host");
             return;
@@ -172,8 +181,7 @@ final class EventLoopHttpClient {
                         channels.add(channel);
                         channel.closeFuture().addListener(f -> channels.remove(channel));
                         if (key.tls()) {
-                            channel.pipeline()
-                                    .addLast(tls.context().newHandler(channel.alloc(), key.host(), key.port()));
+                            channel.pipeline().addLast(tls.handler(channel.alloc(), key.host(), key.port(), http2));
                         }
                         init.accept(channel);
                     }
@@ -227,6 +235,7 @@ final class EventLoopHttpClient {
             UpstreamConnection[] made = new UpstreamConnection[1];
             connect(
                     key,
+                    false,
                     channel -> {
                         made[0] = new UpstreamConnection(this, channel);
                         HttpDecoderConfig config = new HttpDecoderConfig()

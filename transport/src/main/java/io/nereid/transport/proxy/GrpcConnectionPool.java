@@ -63,7 +63,7 @@ final class GrpcConnectionPool {
         }
         connecting = true;
         Connection[] made = new Connection[1];
-        client.connect(key, channel -> made[0] = new Connection(channel), (channel, reason) -> {
+        client.connect(key, true, channel -> made[0] = new Connection(channel), (channel, reason) -> {
             if (channel != null) {
                 return; // the connection is ready once the server's SETTINGS have arrived
             }

@@ -43,13 +43,14 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * A reverse proxy and HTTP client with connection pools: forwards exchanges over HTTP/1.1 and gRPC calls over HTTP/2
- * without TLS to upstream servers, and sends requests of its own. Each event loop has its own pools, so that a
+ * without TLS to upstream servers, and sends requests and unary gRPC calls of its own, with TLS or without. Each event loop has its own pools, so that a
  * forwarded request usually stays on the loop of its client's connection and no pool needs a lock. Thread-safe; callers
  * are notified on event loops.
  *
@@ -236,6 +237,83 @@ public final class PooledUpstreamClient implements UpstreamClient {
         return forward;
     }
 
+    /**
+     * Makes a unary gRPC call over HTTP/2, with TLS for an https URL. Calls of an event loop share a connection.
+     *
+     * @param url the server, {@code http://host:port} or {@code https://host:port}
+     * @param method the method, {@code /package.Service/Method}
+     * @param metadata names in lower case
+     * @param message the request; taken over on success and on failure
+     * @param terms the time limit, the largest response and more metadata
+     * @return the response, which the caller owns; fails with the status code and message of the call. Cancelling the
+     *     future cancels the call
+     */
+    public CompletionStage<MemoryRegion> call(
+            String url, String method, List<Header> metadata, MemoryRegion message, ForwardOptions terms) {
+        UnaryClientCall call =
+                new UnaryClientCall(method, metadata, options.clock().nanos());
+        try {
+            URI uri = server(url);
+            EventLoopHttpClient.Key key = key(uri);
+            Http2Headers headers = new DefaultHttp2Headers(false, 16);
+            headers.method("POST").scheme(key.tls() ? "https" : "http").path(method);
+            headers.authority(authority(new Address(key.host(), key.port())));
+            metadata.forEach(
+                    h -> metadata(headers, h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
+            headers.set("content-type", "application/grpc").set("te", TRAILERS);
+            terms.headers()
+                    .forEach(
+                            h -> headers.set(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
+            requireValid(headers);
+            long deadline = terms.timeout().isZero()
+                    ? Long.MAX_VALUE
+                    : options.clock().nanos() + terms.timeout().toNanos();
+            EventLoopHttpClient client = client(null);
+            GrpcProxyCall sent =
+                    new GrpcProxyCall(client, key, call, null, headers, deadline, terms.timeout(), terms.maxBytes());
+            call.response.whenComplete((answer, thrown) -> {
+                if (call.response.isCancelled()) {
+                    sent.onCancel();
+                }
+            });
+            run(client, () -> {
+                sent.onMessage(message);
+                message.release();
+                sent.onHalfClose();
+                sent.start();
+            });
+        } catch (ServingException e) {
+            message.release();
+            call.fail(e);
+        } catch (RejectedExecutionException e) {
+            message.release();
+            call.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the client is closed"));
+        }
+        return call.response;
+    }
+
+    /** Reads the URL of a server, or of something on it. */
+    private static URI server(String url) {
+        URI uri;
+        try {
+            uri = new URI(url);
+        } catch (URISyntaxException e) {
+            throw ServingException.invalidArgument("'" + url + "' is not a URL");
+        }
+        boolean http = "http".equalsIgnoreCase(uri.getScheme()) || "https".equalsIgnoreCase(uri.getScheme());
+        if (uri.getHost() == null || !http) {
+            throw ServingException.invalidArgument(
+                    "'" + url + "' is not an http or https URL", "write http://host:port/path or https://host/path");
+        }
+        return uri;
+    }
+
+    private static EventLoopHttpClient.Key key(URI uri) {
+        boolean tls = "https".equalsIgnoreCase(uri.getScheme());
+        int port = uri.getPort() > 0 ? uri.getPort() : tls ? 443 : 80;
+        return new EventLoopHttpClient.Key(bare(uri.getHost()), port, tls);
+    }
+
     /** Checks the head of a call, as {@link UpstreamRequest} does for requests over HTTP/1.1. */
     private static void requireValid(Http2Headers headers) {
         for (Map.Entry<CharSequence, CharSequence> header : headers) {
@@ -271,17 +349,11 @@ public final class PooledUpstreamClient implements UpstreamClient {
             String method, String url, List<Header> headers, byte[] body, ForwardOptions terms) {
         URI uri;
         try {
-            uri = new URI(url);
-        } catch (URISyntaxException e) {
-            return CompletableFuture.failedFuture(ServingException.invalidArgument("'" + url + "' is not a URL"));
+            uri = server(url);
+        } catch (ServingException e) {
+            return CompletableFuture.failedFuture(e);
         }
-        boolean tls = "https".equalsIgnoreCase(uri.getScheme());
-        String host = uri.getHost();
-        if (host == null || !tls && !"http".equalsIgnoreCase(uri.getScheme())) {
-            return CompletableFuture.failedFuture(ServingException.invalidArgument(
-                    "'" + url + "' is not an http or https URL", "write http://host:port/path or https://host/path"));
-        }
-        int port = uri.getPort() > 0 ? uri.getPort() : tls ? 443 : 80;
+        EventLoopHttpClient.Key key = key(uri);
         String path = uri.getRawPath() == null || uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
         HttpHeaders all = UpstreamRequest.newHeaders();
         headers.forEach(h -> all.add(h.name().toLowerCase(Locale.ROOT), Http1ResponseEncoder.clean(h.value())));
@@ -290,14 +362,14 @@ public final class PooledUpstreamClient implements UpstreamClient {
         all.remove("content-length");
         all.remove("transfer-encoding");
         if (!all.contains("host")) {
-            all.set("host", uri.getPort() > 0 ? host + ":" + port : host);
+            all.set("host", uri.getPort() > 0 ? uri.getHost() + ":" + uri.getPort() : uri.getHost());
         }
         EventLoopHttpClient client = client(null);
         AggregatedUpstreamRequest outgoing;
         try {
             outgoing = new AggregatedUpstreamRequest(
                     client,
-                    new EventLoopHttpClient.Key(bare(host), port, tls),
+                    key,
                     method,
                     target(uri.getRawQuery() == null ? path : path + "?" + uri.getRawQuery()),
                     all,
@@ -338,8 +410,12 @@ public final class PooledUpstreamClient implements UpstreamClient {
      *
      * @param certificates the trusted certificate authorities; empty for those of the JVM
      * @param unverified whether certificates and host names are not verified at all
+     * @param context what decides instead, and has the certificate of the client if there is one; null for the above
      */
-    public record Trust(List<X509Certificate> certificates, boolean unverified) {
+    public record Trust(
+            List<X509Certificate> certificates,
+            boolean unverified,
+            @Nullable SSLContext context) {
         /** Trusts the authorities of the JVM. */
         public static final Trust JVM = new Trust(List.of(), false);
 
@@ -349,6 +425,16 @@ public final class PooledUpstreamClient implements UpstreamClient {
         /** Keeps a copy. */
         public Trust {
             certificates = List.copyOf(certificates);
+        }
+
+        /** Trusts these authorities, or every server. */
+        public Trust(List<X509Certificate> certificates, boolean unverified) {
+            this(certificates, unverified, null);
+        }
+
+        /** Trusts what a context trusts, and shows its certificate. */
+        public static Trust of(SSLContext context) {
+            return new Trust(List.of(), false, context);
         }
 
         /**

@@ -36,7 +36,7 @@ public final class ServerClient {
         return send(connection.request(path).GET().build());
     }
 
-    JsonNode post(String path, @Nullable JsonNode body) {
+    public JsonNode post(String path, @Nullable JsonNode body) {
         return send(connection
                 .request(path)
                 .header("content-type", "application/json")

@@ -3,6 +3,9 @@
 package io.nereid.app.connection;
 
 import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.net.URI;
 import java.util.Locale;
 
@@ -58,6 +61,19 @@ public record ServerAddress(String url) {
     public boolean isLoopback() {
         String host = host();
         return host.equals("localhost") || host.equals("[::1]") || host.matches("127\\.\\d{1,3}\\.\\d{1,3}\\.\\d{1,3}");
+    }
+
+    /** Whether the server is on this machine, by whatever name or address of it. Resolves the name. */
+    public boolean isThisMachine() {
+        if (isLoopback()) {
+            return true;
+        }
+        try {
+            InetAddress address = InetAddress.getByName(host());
+            return address.isLoopbackAddress() || NetworkInterface.getByInetAddress(address) != null;
+        } catch (IOException e) {
+            return false; // the request to it says why
+        }
     }
 
     private String host() {

@@ -31,6 +31,7 @@ public final class ServerConnection implements ApiConnection {
     private final @Nullable Credentials credentials;
     private final Missing missing;
     private final HttpClient http;
+    private final @Nullable SSLContext context;
 
     /**
      * What a command shows to a server.
@@ -55,7 +56,7 @@ public final class ServerConnection implements ApiConnection {
                 .version(HttpClient.Version.HTTP_1_1)
                 .followRedirects(HttpClient.Redirect.NEVER)
                 .connectTimeout(CONNECT_TIMEOUT);
-        SSLContext context = server.encrypted() ? tls.context() : null;
+        this.context = server.encrypted() ? tls.context() : null;
         if (context != null) {
             client.sslContext(context);
         }
@@ -82,8 +83,13 @@ public final class ServerConnection implements ApiConnection {
         return "is that the port of the control API? It is 8090 unless --control-port is set";
     }
 
+    /** What decides whether the server is trusted, with the client's certificate; null for the Java runtime's. */
+    public @Nullable SSLContext context() {
+        return context;
+    }
+
     /** The token that is sent; empty without credentials. */
-    String token() {
+    public String token() {
         return credentials == null ? "" : credentials.token();
     }
 

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.process;
 
+import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -21,6 +23,15 @@ final class SignalHandling {
      * @return false where the system does not have the signal or the JVM keeps it for itself
      */
     static boolean handle(String name, Runnable action) {
+        return replace(name, action) != null;
+    }
+
+    /**
+     * Runs an action on each signal of a name until the returned object runs, which restores what was done before.
+     *
+     * @return null where the system does not have the signal or the JVM keeps it for itself
+     */
+    static @Nullable Runnable replace(String name, Runnable action) {
         try {
             Class<?> signal = Class.forName("sun.misc.Signal");
             Class<?> handler = Class.forName("sun.misc.SignalHandler");
@@ -40,12 +51,19 @@ final class SignalHandling {
                         }
                         return null;
                     });
-            Object unused = signal.getMethod("handle", signal, handler)
-                    .invoke(null, signal.getConstructor(String.class).newInstance(name), run);
-            return true;
+            Method handle = signal.getMethod("handle", signal, handler);
+            Object one = signal.getConstructor(String.class).newInstance(name);
+            Object before = handle.invoke(null, one, run);
+            return () -> {
+                try {
+                    Object unused = handle.invoke(null, one, before);
+                } catch (ReflectiveOperationException e) {
+                    LOG.debug("SIG{} could not be restored", name, e);
+                }
+            };
         } catch (ReflectiveOperationException e) {
             LOG.debug("SIG{} is not handled here", name, e);
-            return false;
+            return null;
         }
     }
 }
