@@ -164,6 +164,7 @@ suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_contr
 suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
 besides
+suite "the web console in Chromium" console "selenium, axe_core_python" test_console.py
 suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py

@@ -45,6 +45,9 @@ public final class TestCluster implements AutoCloseable {
 
     /** Why no cluster can be started; empty when one can. */
     public static Optional<String> unavailable() {
+        if ("off".equals(System.getenv("NEREID_TEST_CLUSTER"))) {
+            return Optional.of("switched off (NEREID_TEST_CLUSTER=off)");
+        }
         try {
             return run(List.of(SCRIPT.toString(), "binary"), 10).isBlank()
                     ? Optional.of("the control plane is not built (testing/kubernetes/cluster.sh build)")
