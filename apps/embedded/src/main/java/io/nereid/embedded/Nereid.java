@@ -11,6 +11,7 @@ import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.RequestSamples;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.repository.ManagedModel;
@@ -396,6 +397,15 @@ public final class Nereid implements AutoCloseable {
      */
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return engine.statistics(model, version);
+    }
+
+    /**
+     * Samples of the slow and the failed requests of a model's available versions.
+     *
+     * @param version one version, or -1 for all
+     */
+    public List<RequestSamples> requestSamples(String model, long version) {
+        return engine.requestSamples(model, version);
     }
 
     /** The number of requests that wait, by model. */

@@ -24,6 +24,17 @@ public interface Observability {
     List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version);
 
     /**
+     * Returns samples of slow and failed requests of the available versions; empty where none are kept.
+     *
+     * @param model one model
+     * @param version one version, or -1 for all versions
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that is not available
+     */
+    default List<RequestSamples> requestSamples(String model, long version) {
+        return List.of();
+    }
+
+    /**
      * Starts the trace of a request that has just arrived; null when the request is not sampled.
      *
      * @param model the requested model

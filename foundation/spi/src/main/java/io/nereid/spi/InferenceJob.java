@@ -54,6 +54,11 @@ public interface InferenceJob {
     /** Records that the job has entered a queue. */
     default void queued(long nanos) {}
 
+    /** When the job entered the queue, in nanoseconds of the server's clock; 0 for a job that does not record it. */
+    default long queuedNanos() {
+        return 0;
+    }
+
     /** Records that the job's batch has left the queue and its inputs are being gathered. */
     default void started(long nanos) {}
 

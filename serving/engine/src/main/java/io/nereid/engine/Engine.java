@@ -27,6 +27,7 @@ import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.lifecycle.ServableManager;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.RequestSamples;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.repository.RepositorySource;
@@ -356,24 +357,41 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      * @throws ServingException INVALID_ARGUMENT for a model or version that is not available
      */
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
-        List<ModelStatisticsSnapshot> reports = new ArrayList<>();
+        return available(model, version).stream().map(EngineServable::report).toList();
+    }
+
+    /**
+     * Samples of the slow and the failed requests of a model's available versions.
+     *
+     * @param version one version, or -1 for all versions
+     * @throws ServingException INVALID_ARGUMENT for a model or version that is not available
+     */
+    public List<RequestSamples> requestSamples(String model, long version) {
+        return available(model, version).stream()
+                .map(servable ->
+                        servable.statistics().slow.samples(servable.metadata().id()))
+                .toList();
+    }
+
+    private List<EngineServable> available(@Nullable String model, long version) {
+        List<EngineServable> found = new ArrayList<>();
         boolean known = false;
         for (EngineServable servable : servables.registered()) {
             ServableId id = servable.metadata().id();
             if ((model == null || model.equals(id.model())) && answers(id)) {
                 known = true;
                 if (version < 0 || version == id.version()) {
-                    reports.add(servable.report());
+                    found.add(servable);
                 }
             }
         }
-        if (model != null && reports.isEmpty()) {
+        if (model != null && found.isEmpty()) {
             throw ServingException.invalidArgument(
                     known
                             ? "requested model version is not available for model '" + model + "'"
                             : "requested model '" + model + "' is not available");
         }
-        return reports;
+        return found;
     }
 
     /** The models that lie in the repositories, to be read from the disk. */

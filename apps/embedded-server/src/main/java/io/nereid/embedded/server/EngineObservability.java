@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.embedded.Nereid;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.Observability;
+import io.nereid.observe.RequestSamples;
 import io.nereid.observe.RequestTrace;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +24,11 @@ final class EngineObservability implements Observability {
     @Override
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return nereid.statistics(model, version);
+    }
+
+    @Override
+    public List<RequestSamples> requestSamples(String model, long version) {
+        return nereid.requestSamples(model, version);
     }
 
     @Override

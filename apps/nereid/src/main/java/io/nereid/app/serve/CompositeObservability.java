@@ -6,6 +6,7 @@ import io.nereid.app.process.Logging;
 import io.nereid.engine.Engine;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.Observability;
+import io.nereid.observe.RequestSamples;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tracing.TraceManager;
 import java.util.List;
@@ -30,6 +31,11 @@ final class CompositeObservability implements Observability {
     @Override
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return engine.statistics(model, version);
+    }
+
+    @Override
+    public List<RequestSamples> requestSamples(String model, long version) {
+        return engine.requestSamples(model, version);
     }
 
     @Override

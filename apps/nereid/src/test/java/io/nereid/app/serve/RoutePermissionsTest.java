@@ -116,6 +116,9 @@ class RoutePermissionsTest {
     @CsvSource({
         "POST, /v1/models/iris:predict, INFERENCE",
         "GET, /v1/models/iris, METADATA",
+        "GET, /openapi.json, METADATA",
+        "GET, /v2/models/iris/openapi.json, METADATA",
+        "GET, /v2/models/iris/requests/slow, STATISTICS",
         "POST, /v2/repository/models/iris/load, MODEL_CONTROL",
         "POST, /v2/repository/index, REPOSITORY_INDEX",
         "POST, /v2%2Frepository/models/iris/load, MODEL_CONTROL",

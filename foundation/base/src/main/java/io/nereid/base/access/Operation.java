@@ -108,7 +108,9 @@ public enum Operation implements OperationSelector {
             return MODEL_CONTROL;
         }
         if (p.startsWith("/v2/models/") && read) {
-            return p.endsWith("/stats") ? STATISTICS : p.endsWith("/config") ? MODEL_CONFIG : METADATA;
+            return p.endsWith("/stats") || p.endsWith("/requests/slow")
+                    ? STATISTICS
+                    : p.endsWith("/config") ? MODEL_CONFIG : METADATA;
         }
         return read && (p.startsWith("/v1/models") || p.equals("/v2")) ? METADATA : INFERENCE;
     }

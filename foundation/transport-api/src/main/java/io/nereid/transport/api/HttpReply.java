@@ -6,6 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Locale;
 
 /**
@@ -66,6 +67,14 @@ public record HttpReply(int status, String contentType, String[] headers, Respon
         String seconds = Long.toString(Math.max(1, wait.plusMillis(999).toSeconds()));
         return new HttpReply(
                 reply.status(), reply.contentType(), new String[] {"retry-after", seconds}, reply.content());
+    }
+
+    /** This response with one more header; the name is in lower case. */
+    public HttpReply withHeader(String name, String value) {
+        String[] more = Arrays.copyOf(headers, headers.length + 2);
+        more[headers.length] = name;
+        more[headers.length + 1] = value;
+        return new HttpReply(status, contentType, more, content);
     }
 
     /** The response {@code {"error": text}}. */

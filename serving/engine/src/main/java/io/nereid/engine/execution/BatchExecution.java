@@ -9,6 +9,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.scheduling.BatchRunner;
@@ -115,9 +116,23 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             if (trace != null) {
                 trace.attribute("batch.cut", reason.name().toLowerCase(Locale.ROOT));
                 trace.attribute("batch.requests", Integer.toString(jobs.size()));
+                if (trace instanceof RequestTiming timing) {
+                    timing.batch(rows(jobs), jobs.size(), batchWait(jobs, jobs.get(i)));
+                }
             }
         }
         run(instance, jobs, statistics);
+    }
+
+    /** How long a job waited for the last one of its batch to enter the queue. */
+    private static long batchWait(List<InferenceJob> jobs, InferenceJob job) {
+        long queued = job.queuedNanos();
+        long wait = 0;
+        for (InferenceJob other : jobs) {
+            long since = other.queuedNanos();
+            wait = queued == 0 || since == 0 ? wait : Math.max(wait, since - queued);
+        }
+        return wait;
     }
 
     /** As {@link #run(int, List, BatchCloseReason)}, with other statistics. Every job is ended, whatever the model throws. */

@@ -154,6 +154,11 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     }
 
     @Override
+    public long queuedNanos() {
+        return started ? startedAt - waited : waited;
+    }
+
+    @Override
     public void started(long nanos) {
         if (!started) {
             waited = nanos - waited;
@@ -243,7 +248,7 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
         long now = clock.nanos();
         ModelStatistics statistics = servable.statistics();
         if (lookupNanos >= 0) {
-            statistics.cached(now, now - request.arrivedNanos(), lookupNanos);
+            statistics.cached(now, request.id(), now - request.arrivedNanos(), lookupNanos, batchSize);
         } else {
             succeeded(statistics, now);
         }
@@ -270,7 +275,15 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
 
     private void succeeded(ModelStatistics statistics, long now) {
         long outputNanos = timesReported ? ranTo : started ? now - ranTo : 0;
-        statistics.succeeded(now, now - request.arrivedNanos(), waited, inputNanos, inferNanos, outputNanos, batchSize);
+        statistics.succeeded(
+                now,
+                request.id(),
+                now - request.arrivedNanos(),
+                waited,
+                inputNanos,
+                inferNanos,
+                outputNanos,
+                batchSize);
         if (sink instanceof ResponseTimeListener times) {
             times.onResponseTimes(inputNanos, inferNanos, outputNanos);
         }
@@ -333,7 +346,7 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     private void end(ServingException e) {
         long now = clock.nanos();
         ModelStatistics statistics = servable.statistics();
-        statistics.failed(now, e.code(), started, now - request.arrivedNanos());
+        statistics.failed(now, request.id(), e, started, now - request.arrivedNanos());
         if (servable.config().decoupled() && started) {
             Answers given = answers == null ? new Answers(startedAt) : answers;
             statistics.responses.failed(given.count, e.code() == ErrorCode.CANCELLED, now - given.last);

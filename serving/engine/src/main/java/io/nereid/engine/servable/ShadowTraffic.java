@@ -59,7 +59,7 @@ public final class ShadowTraffic implements AutoCloseable {
 
         private void increment(@Nullable RequestTrace trace) {
             count.increment();
-            if (trace != null) {
+            if (trace != null && !trace.traceId().isEmpty()) {
                 exemplar = new Exemplar(trace.traceId(), 1);
             }
         }

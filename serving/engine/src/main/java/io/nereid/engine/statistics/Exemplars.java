@@ -19,8 +19,11 @@ public final class Exemplars {
         this.bounds = bounds;
     }
 
-    /** Keeps a value of a traced request. */
+    /** Keeps a value of a traced request; a request without an id is not written anywhere, and not kept. */
     void record(long value, String traceId) {
+        if (traceId.isEmpty()) {
+            return;
+        }
         AtomicReferenceArray<@Nullable Exemplar> all = last;
         if (all == null) {
             synchronized (this) {

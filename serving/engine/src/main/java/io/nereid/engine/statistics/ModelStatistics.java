@@ -4,10 +4,12 @@ package io.nereid.engine.statistics;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import io.nereid.engine.options.MetricsOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.ModelStatisticsSnapshot.Memory;
 import io.nereid.observe.ModelStatisticsSnapshot.Total;
+import io.nereid.observe.RequestSamples.SlowRequest;
 import io.nereid.scheduling.BatchCloseReason;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
@@ -85,6 +87,9 @@ public final class ModelStatistics {
     public final ResponseStatistics responses = new ResponseStatistics();
     public final @Nullable Histogram firstResponse;
     public final @Nullable LatencySummaries summaries;
+    /** Samples of slow and failed requests. */
+    public final SlowRequests slow;
+
     private final long startNanos;
     private final long startMillis;
     /** Neither volatile nor locked: any recent value suffices. */
@@ -106,6 +111,7 @@ public final class ModelStatistics {
         this.summaries = options.summaryLatencies() ? new LatencySummaries(clock) : null;
         this.startNanos = clock.nanos();
         this.startMillis = clock.millis();
+        this.slow = new SlowRequests(request, options.slowRequestNanos(), startNanos);
         for (int i = 0; i < failures.length; i++) {
             failures[i] = new LongAdder();
         }
@@ -116,7 +122,14 @@ public final class ModelStatistics {
 
     /** Counts a request that the model has answered. */
     public void succeeded(
-            long now, long requestNanos, long queueNanos, long inputNanos, long runNanos, long outputNanos, int rows) {
+            long now,
+            String requestId,
+            long requestNanos,
+            long queueNanos,
+            long inputNanos,
+            long runNanos,
+            long outputNanos,
+            int rows) {
         touch(now);
         inferences.add(rows);
         request.record(requestNanos);
@@ -127,16 +140,33 @@ public final class ModelStatistics {
         if (summaries != null) {
             summaries.record(requestNanos, queueNanos, inputNanos, runNanos, outputNanos);
         }
+        if (slow.noteworthy(now, requestNanos)) {
+            slow.add(
+                    now,
+                    new SlowRequest(
+                            requestId,
+                            millis(now),
+                            requestNanos,
+                            queueNanos,
+                            inputNanos,
+                            runNanos,
+                            outputNanos,
+                            rows,
+                            false));
+        }
     }
 
     /** Counts a request that the response cache has answered. */
-    public void cached(long now, long requestNanos, long lookupNanos) {
+    public void cached(long now, String requestId, long requestNanos, long lookupNanos, int rows) {
         touch(now);
         request.record(requestNanos);
         cacheHits.add(lookupNanos);
         if (summaries != null) {
             summaries.request.record(requestNanos);
             summaries.cacheHit.record(lookupNanos);
+        }
+        if (slow.noteworthy(now, requestNanos)) {
+            slow.add(now, new SlowRequest(requestId, millis(now), requestNanos, 0, 0, 0, 0, rows, true));
         }
     }
 
@@ -179,10 +209,16 @@ public final class ModelStatistics {
         batches.exemplars.record(rows, traceId);
     }
 
-    public void failed(long now, ErrorCode code, boolean started, long requestNanos) {
+    /** Counts a request that has failed, and keeps its error. */
+    public void failed(long now, String requestId, ServingException e, boolean started, long requestNanos) {
         touch(now);
-        failures[Failure.of(code, started).ordinal()].increment();
+        failures[Failure.of(e.code(), started).ordinal()].increment();
         failureNanos.add(requestNanos);
+        slow.add(millis(now), requestNanos, requestId, e);
+    }
+
+    private long millis(long now) {
+        return startMillis + Math.floorDiv(now - startNanos, 1_000_000L);
     }
 
     /** Counts a run of the model on {@code rows} rows. */
@@ -230,7 +266,7 @@ public final class ModelStatistics {
         return new ModelStatisticsSnapshot(
                 id.model(),
                 id.version(),
-                used ? startMillis + Math.floorDiv(last - startNanos, 1_000_000L) : 0,
+                used ? millis(last) : 0,
                 inferences.sum(),
                 batches.executions(),
                 new Total(success(), request.sum()),

@@ -174,7 +174,7 @@ class EngineMetricsTest {
         ModelServable without = used(options, config("without"));
         with.cache(ResponseCache.local(1 << 20, Hash128.seeded(1), clock)
                 .of(with.metadata().id(), with.config(), "f", n -> {}));
-        with.statistics().cached(clock.nanos(), 9_000, 4_000);
+        with.statistics().cached(clock.nanos(), "", 9_000, 4_000, 1);
         with.statistics().cacheMissed(6_000);
         Map<String, Double> samples = parse(
                 page(List.of(with, without), options, new HostMetrics(proc), Map.of("entries", 3L, "odd name", 4L)));

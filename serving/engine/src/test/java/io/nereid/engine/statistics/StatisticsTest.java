@@ -122,7 +122,7 @@ class StatisticsTest {
     @Test
     void whatTheCacheAnswersIsASuccessButNoInference() {
         ModelStatistics statistics = new ModelStatistics(ID);
-        statistics.cached(clock.nanos(), 50, 20);
+        statistics.cached(clock.nanos(), "", 50, 20, 1);
         statistics.cacheMissed(30);
         ModelStatisticsSnapshot report = statistics.report(false, 4096);
         assertThat(report.success()).isEqualTo(new Total(1, 50));

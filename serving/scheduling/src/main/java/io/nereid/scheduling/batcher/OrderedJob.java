@@ -99,6 +99,11 @@ final class OrderedJob implements InferenceJob {
     }
 
     @Override
+    public long queuedNanos() {
+        return job.queuedNanos();
+    }
+
+    @Override
     public void started(long nanos) {
         job.started(nanos);
     }

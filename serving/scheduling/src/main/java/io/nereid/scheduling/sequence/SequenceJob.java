@@ -142,6 +142,11 @@ final class SequenceJob implements InferenceJob, ReschedulableJob, Comparable<Se
     }
 
     @Override
+    public long queuedNanos() {
+        return job.queuedNanos();
+    }
+
+    @Override
     public void started(long nanos) {
         began = true;
         job.started(nanos);

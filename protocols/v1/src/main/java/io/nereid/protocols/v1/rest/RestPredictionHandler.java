@@ -5,6 +5,7 @@ package io.nereid.protocols.v1.rest;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTiming;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.TfServingMetrics.Api;
@@ -13,6 +14,7 @@ import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
@@ -105,6 +107,7 @@ final class RestPredictionHandler {
     private void decode(HttpExchange x, ModelRef model, Api api) {
         InferenceRequest request;
         Answer answer;
+        RequestTiming timing = timing(x);
         try {
             ModelMetadata metadata = models.metadata(model);
             Formats f = formats.get();
@@ -131,7 +134,7 @@ final class RestPredictionHandler {
                     count = examples.size();
                     inputs = ExampleTensors.of(metadata, signature, examples);
                 }
-                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, startedAt(), event);
+                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, startedAt(), event, timing);
                 request = new InferenceRequest(
                         model,
                         "",
@@ -140,7 +143,7 @@ final class RestPredictionHandler {
                         Map.of(),
                         timeoutNanos == 0 ? Long.MAX_VALUE : x.arrivedNanos() + timeoutNanos,
                         x.arrivedNanos(),
-                        ModelLookup.options(name),
+                        timing == null ? ModelLookup.options(name) : new Options(0, 0, null, timing, name),
                         x.caller());
             } catch (ServingException e) {
                 throw event == null ? e : event.explained(e);
@@ -156,6 +159,12 @@ final class RestPredictionHandler {
         if (!answer.ended) {
             x.onCancel(call::cancel);
         }
+    }
+
+    /** What records the times of a request, if its client asks for them; else null. */
+    private static @Nullable RequestTiming timing(HttpExchange x) {
+        String asked = x.header(RequestTiming.HEADER);
+        return asked != null && RequestTiming.asks(asked) ? RequestTiming.of(null, x.arrivedNanos()) : null;
     }
 
     private long startedAt() {
@@ -185,6 +194,7 @@ final class RestPredictionHandler {
         private final long examples;
         private final long startedNanos;
         private final @Nullable CloudEvent event;
+        private final @Nullable RequestTiming timing;
         private volatile boolean ended;
 
         Answer(
@@ -195,7 +205,8 @@ final class RestPredictionHandler {
                 boolean rows,
                 long examples,
                 long startedNanos,
-                @Nullable CloudEvent event) {
+                @Nullable CloudEvent event,
+                @Nullable RequestTiming timing) {
             this.exchange = exchange;
             this.model = model;
             this.api = api;
@@ -204,6 +215,7 @@ final class RestPredictionHandler {
             this.examples = examples;
             this.startedNanos = startedNanos;
             this.event = event;
+            this.timing = timing;
         }
 
         @Override
@@ -238,6 +250,9 @@ final class RestPredictionHandler {
                                 api, response.outputs(), examples, ExampleSignatures.ofSavedModel(metadata));
                 if (event != null) {
                     encoded = event.answer(encoded, model.model(), options);
+                }
+                if (timing != null) {
+                    encoded = encoded.withHeader("server-timing", timing.serverTiming(clock.nanos()));
                 }
             } catch (RuntimeException | OutOfMemoryError e) {
                 ServingException failure = ServingException.from(e);

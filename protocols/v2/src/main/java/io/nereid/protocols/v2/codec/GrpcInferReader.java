@@ -59,6 +59,7 @@ public final class GrpcInferReader {
     private int sharedInputs;
     private List<SharedMemoryOutput> shared = List.of();
     private MemoryRegion message = MemoryRegion.empty();
+    private @Nullable RequestTrace observed;
 
     GrpcInferReader(CodecBuffers buffers, SharedMemoryManager sharedMemory) {
         this.buffers = buffers;
@@ -75,6 +76,7 @@ public final class GrpcInferReader {
     public long scan(MemoryRegion region) {
         message = region;
         wire.reset(region.buffer(0, region.size()));
+        observed = null;
         model = "";
         version = "";
         id = "";
@@ -223,6 +225,11 @@ public final class GrpcInferReader {
                 label + " has 'shared_memory_region' without 'shared_memory_byte_size' (expected: >= 0)");
     }
 
+    /** The trace of the request, with its times if the request asks for them; valid after {@link #read}. */
+    public @Nullable RequestTrace trace() {
+        return observed;
+    }
+
     /**
      * Second pass: the request of the scanned message. The caller owns its inputs.
      *
@@ -242,6 +249,7 @@ public final class GrpcInferReader {
             if (!forwarded.isEmpty()) {
                 forwarded.forEach(parameters::forward);
             }
+            observed = parameters.observed(trace, arrivedNanos);
             InferenceRequest request = new InferenceRequest(
                     ModelReferences.reference(model, version),
                     id,
@@ -250,7 +258,7 @@ public final class GrpcInferReader {
                     parameters.forModel(),
                     deadlineNanos,
                     arrivedNanos,
-                    parameters.options(trace),
+                    parameters.options(observed),
                     caller);
             readTensors(tensors);
             done = true;

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.codec;
 
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTiming;
+import io.nereid.observe.RequestTrace;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
@@ -52,8 +55,15 @@ public final class GrpcInferWriter {
 
     /**
      * Encodes the response of a unary call. Takes the outputs over, unless it throws: then the caller still owns them.
+     *
+     * @param trace a {@link RequestTiming} is written to the response's parameters
      */
-    public static ResponseBody unary(InferenceResponse response, OutputEncoding form, CodecBuffers buffers) {
+    public static ResponseBody unary(
+            InferenceResponse response,
+            OutputEncoding form,
+            CodecBuffers buffers,
+            @Nullable RequestTrace trace,
+            Clock clock) {
         ProtobufWriter out = buffers.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
@@ -61,6 +71,7 @@ public final class GrpcInferWriter {
         }
         writeHead(response, raw, form, out);
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
+        writeTimes(out, trace, clock);
         ResponseBody content = new ResponseBody(out.array(), out.length());
         check(out.length(), response, raw);
         splice(content, response.outputs(), raw, positions, 0);
@@ -69,7 +80,12 @@ public final class GrpcInferWriter {
 
     /** Encodes one response of a stream. Ownership as for {@link #unary}. */
     public static ResponseBody stream(
-            InferenceResponse response, OutputEncoding form, boolean last, CodecBuffers buffers) {
+            InferenceResponse response,
+            OutputEncoding form,
+            boolean last,
+            CodecBuffers buffers,
+            @Nullable RequestTrace trace,
+            Clock clock) {
         ProtobufWriter out = buffers.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
@@ -78,6 +94,7 @@ public final class GrpcInferWriter {
         writeHead(response, raw, form, out);
         writeParameter(out, 4, "triton_final_response", last);
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
+        writeTimes(out, trace, clock);
         // the length of the inner message precedes it, so its head is written first and then copied behind that length
         long inner = check(out.length(), response, raw);
         ProtobufWriter outer = new ProtobufWriter();
@@ -155,6 +172,13 @@ public final class GrpcInferWriter {
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
             writeOutput(outputs.get(i), raw, form.place(outputs.get(i).name()), out);
+        }
+    }
+
+    /** Adds the times of a request that asks for them, when all else has been encoded. */
+    private static void writeTimes(ProtobufWriter out, @Nullable RequestTrace trace, Clock clock) {
+        if (trace instanceof RequestTiming timing) {
+            timing.parameters(clock.nanos()).forEach((name, value) -> writeParameter(out, 4, name, value));
         }
     }
 

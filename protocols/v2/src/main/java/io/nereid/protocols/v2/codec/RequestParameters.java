@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
@@ -31,6 +32,7 @@ public final class RequestParameters {
     private boolean binaryOutputs;
     private boolean emptyFinalResponse;
     private String signature = "";
+    private boolean timing;
 
     public RequestParameters(boolean grpc) {
         this.grpc = grpc;
@@ -46,6 +48,7 @@ public final class RequestParameters {
             case "sequence_end" -> sequenceEnd = bool(name, value);
             case "sequence_id" -> sequenceId = sequenceId(value);
             case "signature_name" -> signature = text(name, value);
+            case RequestTiming.PARAMETER -> timing = bool(name, value);
             case "headers" ->
                 throw ServingException.invalidArgument(
                         "parameter key 'headers' is reserved for Triton usage and should not be specified.");
@@ -144,6 +147,11 @@ public final class RequestParameters {
     /** Whether the client requests an empty final response to mark the end of a request in a stream. */
     boolean emptyFinalResponse() {
         return emptyFinalResponse;
+    }
+
+    /** The trace of the request: with its times, if the parameters ask for them. */
+    public @Nullable RequestTrace observed(@Nullable RequestTrace trace, long arrivedNanos) {
+        return timing ? RequestTiming.of(trace, arrivedNanos) : trace;
     }
 
     /** The scheduling options of the request (priority, timeout, sequence, signature) with its trace. */

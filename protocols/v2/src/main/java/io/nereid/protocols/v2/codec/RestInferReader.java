@@ -31,7 +31,7 @@ public final class RestInferReader {
     private final CodecContext context;
     private final HttpExchange exchange;
     private final ModelRef model;
-    private final @Nullable RequestTrace trace;
+    private @Nullable RequestTrace trace;
     private final CodecBuffers buffers;
     private final JsonReader json;
     private final MemoryRegion body;
@@ -107,6 +107,7 @@ public final class RestInferReader {
                 readJson();
             }
             forwardHeaders(context, exchange, parameters);
+            trace = parameters.observed(trace, exchange.arrivedNanos());
             done = true;
             return new InferenceRequest(
                     model,
@@ -138,6 +139,11 @@ public final class RestInferReader {
                 }
             });
         }
+    }
+
+    /** The trace of the request, with its times if the request asks for them; valid after {@link #read()}. */
+    public @Nullable RequestTrace trace() {
+        return trace;
     }
 
     /** How to encode the outputs; valid after {@link #read()}. */

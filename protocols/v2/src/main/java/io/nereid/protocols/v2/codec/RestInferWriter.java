@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.codec;
 
+import io.nereid.base.Clock;
 import io.nereid.json.BytesStyle;
 import io.nereid.json.JsonWriter;
+import io.nereid.observe.RequestTiming;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
@@ -12,8 +15,10 @@ import io.nereid.transport.api.ResponseBody;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +36,9 @@ public final class RestInferWriter {
     private static final byte[] DATATYPE = ascii("\"datatype\":");
     private static final byte[] DATA = ascii("\"data\":");
     private static final byte[] BINARY_DATA_SIZE = ascii("\"binary_data_size\":");
+
+    /** The header of the W3C's Server Timing. */
+    public static final String SERVER_TIMING = "server-timing";
 
     private static final long[] SCALAR = {};
 
@@ -53,8 +61,38 @@ public final class RestInferWriter {
         return bytes;
     }
 
-    /** Encodes a response. Takes its outputs over, unless it throws: then the caller still owns them. */
-    public static HttpReply write(InferenceResponse response, OutputEncoding form, CodecBuffers buffers) {
+    /**
+     * Encodes a response. Takes its outputs over, unless it throws: then the caller still owns them.
+     *
+     * @param trace a {@link RequestTiming} is written to the response's parameters and to {@code server-timing}
+     */
+    public static HttpReply write(
+            InferenceResponse response,
+            OutputEncoding form,
+            CodecBuffers buffers,
+            @Nullable RequestTrace trace,
+            Clock clock) {
+        if (!(trace instanceof RequestTiming timing)) {
+            return write(response, form, buffers, null);
+        }
+        HttpReply reply = write(response, form, buffers, () -> {
+            Map<String, Object> parameters = new LinkedHashMap<>(response.parameters());
+            parameters.putAll(timing.parameters(clock.nanos()));
+            return parameters;
+        });
+        return reply.withHeader(SERVER_TIMING, timing.serverTiming(clock.nanos()));
+    }
+
+    /**
+     * Encodes a response.
+     *
+     * @param times parameters in the place of the response's, asked for once its outputs have been printed; null for none
+     */
+    private static HttpReply write(
+            InferenceResponse response,
+            OutputEncoding form,
+            CodecBuffers buffers,
+            @Nullable Supplier<Map<String, Object>> times) {
         List<Tensor> outputs = response.outputs();
         if (!form.shared().isEmpty()) {
             SharedMemoryOutput.writeAll(form.shared(), response);
@@ -67,13 +105,13 @@ public final class RestInferWriter {
         }
         JsonWriter json = buffers.writer();
         if (binary == 0) {
-            writeJson(response, form, json);
+            writeJson(response, form, json, times);
             for (int i = 0; i < outputs.size(); i++) {
                 outputs.get(i).close();
             }
             return HttpReply.json(200, json.array(), json.length());
         }
-        writeHeader(response, form, json);
+        writeHeader(response, form, json, times);
         int length = json.length();
         String[] headers = {"inference-header-content-length", Integer.toString(length)};
         ResponseBody content = new ResponseBody(json.array(), length);
@@ -88,20 +126,34 @@ public final class RestInferWriter {
         return new HttpReply(200, "application/octet-stream", headers, content);
     }
 
-    private static void writeJson(InferenceResponse response, OutputEncoding form, JsonWriter json) {
+    private static void writeJson(
+            InferenceResponse response,
+            OutputEncoding form,
+            JsonWriter json,
+            @Nullable Supplier<Map<String, Object>> times) {
         json.beginObject();
         writeModel(response, json);
         writeId(response, json);
-        writeParameters(response.parameters(), json);
+        if (times == null) {
+            writeParameters(response.parameters(), json);
+        }
         json.name(OUTPUTS).beginArray();
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
             writeOutput(outputs.get(i), false, form.place(outputs.get(i).name()), json);
         }
-        json.endArray().endObject();
+        json.endArray();
+        if (times != null) {
+            writeParameters(times.get(), json);
+        }
+        json.endObject();
     }
 
-    private static void writeHeader(InferenceResponse response, OutputEncoding form, JsonWriter json) {
+    private static void writeHeader(
+            InferenceResponse response,
+            OutputEncoding form,
+            JsonWriter json,
+            @Nullable Supplier<Map<String, Object>> times) {
         json.beginObject();
         writeId(response, json);
         writeModel(response, json);
@@ -112,7 +164,7 @@ public final class RestInferWriter {
             writeOutput(output, form.isBinary(output.name()), form.place(output.name()), json);
         }
         json.endArray();
-        writeParameters(response.parameters(), json);
+        writeParameters(times == null ? response.parameters() : times.get(), json);
         json.endObject();
     }
 

@@ -31,6 +31,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     private final GrpcCall call;
     private final Map<String, String> forwarded;
     private final @Nullable String traceparent;
+    private final boolean timed;
     private OutputEncoding form = OutputEncoding.BINARY;
     private @Nullable RequestTrace trace;
     private boolean started;
@@ -43,6 +44,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
         this.call = call;
         this.forwarded = forwarded(context, call);
         this.traceparent = GrpcTrace.parent(context, call);
+        this.timed = GrpcTrace.timed(call);
     }
 
     /** The metadata to forward to the model. */
@@ -95,7 +97,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
 
     private void infer() {
         GrpcInferReader reader = context.buffers().grpcReader;
-        trace = GrpcTrace.begin(context, traceparent, reader.model(), call.arrivedNanos());
+        trace = GrpcTrace.begin(context, traceparent, timed, reader.model(), call.arrivedNanos());
         InferenceRequest request;
         try {
             request = reader.read(call.deadlineNanos(), call.arrivedNanos(), trace, forwarded, call.caller());
@@ -104,6 +106,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             throw e;
         }
         form = reader.form();
+        trace = reader.trace();
         InferenceCall begun = context.engine.infer(request, this);
         inference = begun;
         // a cancellation before the assignment found no call to cancel
@@ -157,7 +160,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     private void encode(InferenceResponse response) {
         ResponseBody content;
         try {
-            content = GrpcInferWriter.unary(response, form, context.buffers());
+            content = GrpcInferWriter.unary(response, form, context.buffers(), trace, context.clock);
         } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             end(ServingException.from(e));

@@ -56,7 +56,7 @@ final class GrpcStreamInference implements GrpcListener {
             }
             ResponseBody content;
             try {
-                content = GrpcInferWriter.stream(response, form, last, context.buffers());
+                content = GrpcInferWriter.stream(response, form, last, context.buffers(), trace, context.clock);
             } catch (RuntimeException | OutOfMemoryError e) {
                 response.close();
                 fail(ServingException.from(e));
@@ -85,6 +85,7 @@ final class GrpcStreamInference implements GrpcListener {
     private final boolean strictErrors;
     private final Map<String, String> forwarded;
     private final @Nullable String traceparent;
+    private final boolean timed;
 
     @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
 
@@ -100,6 +101,7 @@ final class GrpcStreamInference implements GrpcListener {
         this.strictErrors = "true".equals(call.metadata("triton_grpc_error"));
         this.forwarded = GrpcInference.forwarded(context, call);
         this.traceparent = GrpcTrace.parent(context, call);
+        this.timed = GrpcTrace.timed(call);
     }
 
     @Override
@@ -148,9 +150,10 @@ final class GrpcStreamInference implements GrpcListener {
         GrpcInferReader reader = context.buffers().grpcReader;
         slot.id = reader.id();
         long now = context.clock.nanos();
-        slot.trace = GrpcTrace.begin(context, traceparent, reader.model(), now);
+        slot.trace = GrpcTrace.begin(context, traceparent, timed, reader.model(), now);
         InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded, call.caller());
         slot.form = reader.form();
+        slot.trace = reader.trace();
         if (decoupled(request.model())) {
             unorder(slot);
         }

@@ -37,6 +37,7 @@ final class GenerateRequestReader {
     private final RequestParameters parameters = new RequestParameters(false);
     private final ArrayList<Tensor> inputs = new ArrayList<>(4);
     private String id = "";
+    private @Nullable RequestTrace trace;
 
     GenerateRequestReader(CodecContext context, HttpExchange exchange, ModelRef model, ModelMetadata metadata) {
         this.context = context;
@@ -48,7 +49,7 @@ final class GenerateRequestReader {
     }
 
     /** Reads the request; the caller owns its inputs. */
-    InferenceRequest read(@Nullable RequestTrace trace) {
+    InferenceRequest read(@Nullable RequestTrace given) {
         MemoryRegion body = exchange.body();
         int length = body.size();
         byte[] text = buffers.text(length);
@@ -59,6 +60,7 @@ final class GenerateRequestReader {
             readObject(true);
             json.expectEnd();
             RestInferReader.forwardHeaders(context, exchange, parameters);
+            trace = parameters.observed(given, exchange.arrivedNanos());
             done = true;
             return new InferenceRequest(
                     model,
@@ -76,6 +78,11 @@ final class GenerateRequestReader {
                 Tensor.closeAll(inputs);
             }
         }
+    }
+
+    /** The trace of the request, with its times if the request asks for them; valid after {@link #read}. */
+    @Nullable RequestTrace trace() {
+        return trace;
     }
 
     private void readObject(boolean outermost) {

@@ -5,9 +5,11 @@ package io.nereid.protocols.v2.rest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonWriter;
+import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.protocols.v2.codec.CodecContext;
+import io.nereid.protocols.v2.codec.RestInferWriter;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -38,7 +40,7 @@ final class RestGenerate implements ResponseSink, Runnable {
     private final HttpExchange exchange;
     private final ModelRef model;
     private final boolean streaming;
-    private final @Nullable RequestTrace trace;
+    private @Nullable RequestTrace trace;
     private @Nullable InferenceResponse only;
     private @Nullable ResponseStream stream;
     private boolean ended;
@@ -69,7 +71,10 @@ final class RestGenerate implements ResponseSink, Runnable {
             if (cancelled) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the client went away");
             }
-            request = new GenerateRequestReader(context, exchange, model, context.engine.metadata(model)).read(trace);
+            GenerateRequestReader reader =
+                    new GenerateRequestReader(context, exchange, model, context.engine.metadata(model));
+            request = reader.read(trace);
+            trace = reader.trace();
         } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
@@ -128,7 +133,7 @@ final class RestGenerate implements ResponseSink, Runnable {
             GenerateResponseWriter.write(first, json);
             ended = true;
             dropOnly();
-            RestTrace.reply(context, exchange, trace, HttpReply.json(200, json.array(), json.length()));
+            RestTrace.reply(context, exchange, trace, timed(HttpReply.json(200, json.array(), json.length())));
         }
     }
 
@@ -177,9 +182,16 @@ final class RestGenerate implements ResponseSink, Runnable {
         if (traced != null) {
             traced.event(Event.HTTP_SEND_START, context.clock.nanos());
         }
-        ResponseStream begun = exchange.stream(new HttpReply(200, EVENT_STREAM, STREAM_HEADERS, first));
+        ResponseStream begun = exchange.stream(timed(new HttpReply(200, EVENT_STREAM, STREAM_HEADERS, first)));
         stream = begun;
         return begun;
+    }
+
+    /** A response with the times of its request, if that asks for them: those up to its first event. */
+    private HttpReply timed(HttpReply reply) {
+        return trace instanceof RequestTiming timing
+                ? reply.withHeader(RestInferWriter.SERVER_TIMING, timing.serverTiming(context.clock.nanos()))
+                : reply;
     }
 
     private void endStream() {

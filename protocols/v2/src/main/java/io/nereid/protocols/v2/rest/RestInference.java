@@ -26,7 +26,7 @@ final class RestInference implements ResponseSink, Runnable {
     private final CodecContext context;
     private final HttpExchange exchange;
     private final ModelRef model;
-    private final @Nullable RequestTrace trace;
+    private @Nullable RequestTrace trace;
     private OutputEncoding form = OutputEncoding.JSON;
     private boolean ended;
     private volatile @Nullable InferenceCall call;
@@ -63,6 +63,7 @@ final class RestInference implements ResponseSink, Runnable {
             RestInferReader reader = new RestInferReader(context, exchange, model, trace);
             request = reader.read();
             form = reader.form();
+            trace = reader.trace();
         } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
@@ -120,7 +121,7 @@ final class RestInference implements ResponseSink, Runnable {
     private void encode(InferenceResponse response) {
         HttpReply reply;
         try {
-            reply = RestInferWriter.write(response, form, context.buffers());
+            reply = RestInferWriter.write(response, form, context.buffers(), trace, context.clock);
         } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             RestTrace.fail(context, exchange, trace, ServingException.from(e));

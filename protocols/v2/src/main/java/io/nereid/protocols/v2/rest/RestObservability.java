@@ -38,6 +38,12 @@ final class RestObservability {
         statistics(exchange, context.observation.statistics(model.model(), model.version()));
     }
 
+    void slowRequests(HttpExchange exchange, ModelRef model) {
+        JsonWriter json = context.buffers().writer();
+        RequestSamplesJson.write(context.observation.requestSamples(model.model(), model.version()), json);
+        RestManagement.reply(exchange, 200, json);
+    }
+
     private void statistics(HttpExchange exchange, List<ModelStatisticsSnapshot> reports) {
         JsonWriter json = context.buffers().writer();
         StatisticsJson.write(reports, json);

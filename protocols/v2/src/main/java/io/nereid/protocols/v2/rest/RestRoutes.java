@@ -71,6 +71,7 @@ public final class RestRoutes {
         RestObservability observation = new RestObservability(context);
         add(Operation.STATISTICS, "GET", "/v2/models/stats", observation::allStatistics);
         model(Operation.STATISTICS, "GET", "/stats", observation::statistics);
+        model(Operation.STATISTICS, "GET", "/requests/slow", observation::slowRequests);
         add(Operation.TRACE, "GET", "/v2/trace/setting", exchange -> observation.traceSettings(exchange, null));
         add(
                 Operation.CONFIGURE_TRACE,

@@ -4,6 +4,7 @@ package io.nereid.protocols.v2.rest;
 
 import io.nereid.base.ServingException;
 import io.nereid.observe.Observability;
+import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.protocols.v2.codec.CodecContext;
@@ -18,13 +19,16 @@ import org.jspecify.annotations.Nullable;
 final class RestTrace {
     private RestTrace() {}
 
-    /** Begins the trace of a request; null when it is not traced. */
+    /** Begins the trace of a request; null when it is neither traced nor asks for its times. */
     static @Nullable RequestTrace begin(CodecContext context, HttpExchange exchange, ModelRef model) {
         Observability observation = context.observation;
-        if (observation == Observability.NONE) {
-            return null;
+        RequestTrace trace = observation == Observability.NONE
+                ? null
+                : observation.trace(model.model(), exchange.header("traceparent"));
+        String timing = exchange.header(RequestTiming.HEADER);
+        if (timing != null && RequestTiming.asks(timing)) {
+            trace = RequestTiming.of(trace, exchange.arrivedNanos());
         }
-        RequestTrace trace = observation.trace(model.model(), exchange.header("traceparent"));
         if (trace != null) {
             trace.event(Event.HTTP_RECV_START, exchange.arrivedNanos());
             trace.event(Event.HTTP_RECV_END, context.clock.nanos());

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.UnknownFieldSet;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
@@ -453,14 +454,15 @@ class GrpcCodecDifferentialTest {
             OutputEncoding form = raw ? OutputEncoding.BINARY : OutputEncoding.JSON;
             ModelInferResponse parsed;
             if (random.nextBoolean()) {
-                parsed = ModelInferResponse.parseFrom(Wire.bytes(GrpcInferWriter.unary(response, form, buffers)));
+                parsed = ModelInferResponse.parseFrom(
+                        Wire.bytes(GrpcInferWriter.unary(response, form, buffers, null, Clock.system())));
             } else {
                 boolean last = random.nextBoolean();
                 expectedParameters.put(
                         "triton_final_response",
                         InferParameter.newBuilder().setBoolParam(last).build());
                 parsed = ModelStreamInferResponse.parseFrom(
-                                Wire.bytes(GrpcInferWriter.stream(response, form, last, buffers)))
+                                Wire.bytes(GrpcInferWriter.stream(response, form, last, buffers, null, Clock.system())))
                         .getInferResponse();
             }
             assertThat(parsed.getModelName()).isEqualTo(response.servable().model());
