@@ -30,9 +30,7 @@ public interface Observability {
      * @param version one version, or -1 for all versions
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that is not available
      */
-    default List<RequestSamples> requestSamples(String model, long version) {
-        return List.of();
-    }
+    List<RequestSamples> requestSamples(String model, long version);
 
     /**
      * Starts the trace of a request that has just arrived; null when the request is not sampled.

@@ -48,7 +48,9 @@ final class RouteDescriptions {
             return object();
         }
         try (InputStream in = from.openStream()) {
-            return member(object("root", JsonValues.read(in.readAllBytes())), "root");
+            Map<String, @Nullable Object> whole = new LinkedHashMap<>();
+            whole.put("root", JsonValues.read(in.readAllBytes()));
+            return member(whole, "root");
         } catch (IOException | ServingException e) {
             throw ServingException.of(
                     ErrorCode.INTERNAL, "the descriptions of routes " + from + " are not readable: " + e.getMessage());
