@@ -44,7 +44,11 @@ final class ConsoleAssets {
 
     private static final String INDEX = "index.html";
 
-    /** @param gzip null where compression does not pay */
+    /**
+     * A file in memory.
+     *
+     * @param gzip null where compression does not pay
+     */
     private record Asset(String type, byte[] bytes, byte @Nullable [] gzip, String tag) {}
 
     private final Map<String, Asset> loaded = new ConcurrentHashMap<>();
@@ -53,7 +57,11 @@ final class ConsoleAssets {
         return Map.entry("lib/lit-html/" + file, "lit-html/3.3.2/" + file);
     }
 
-    /** Replies with a file. @param path below {@code /console/}; empty for the page */
+    /**
+     * Replies with a file.
+     *
+     * @param path below {@code /console/}; empty for the page
+     */
     void reply(HttpExchange x, String path) {
         Asset asset = asset(path.isEmpty() ? INDEX : path);
         if (asset == null) {

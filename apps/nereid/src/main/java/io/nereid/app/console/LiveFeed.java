@@ -57,7 +57,11 @@ final class LiveFeed {
     private long cpuNanos = -1;
     private long cpuAtNanos;
 
-    /** A model as the pages see it. @param json empty for a model that is gone */
+    /**
+     * A model as the pages see it.
+     *
+     * @param json empty for a model that is gone
+     */
     private record Row(byte[] json, long changed) {}
 
     /** The past seconds of one version. */
