@@ -7,6 +7,7 @@ import io.nereid.app.cds.CdsCommand;
 import io.nereid.app.client.HealthCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
+import io.nereid.app.client.OpenCommand;
 import io.nereid.app.component.ExplainerCommand;
 import io.nereid.app.component.TransformerCommand;
 import io.nereid.app.config.ConfigCommand;
@@ -33,6 +34,7 @@ import io.nereid.app.replay.ReplayCommand;
 import io.nereid.app.serve.IgnoredFlags;
 import io.nereid.app.serve.ServeCommand;
 import io.nereid.app.serve.ValidateCommand;
+import io.nereid.app.top.TopCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -61,6 +63,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             PerfCommand.class,
             ModelsCommand.class,
             HealthCommand.class,
+            OpenCommand.class,
+            TopCommand.class,
             ValidateCommand.class,
             ConfigCommand.class,
             ConvertCommand.class,

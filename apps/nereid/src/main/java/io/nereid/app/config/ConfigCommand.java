@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.config;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.app.config.ConfigurationFile.Entry;
+import io.nereid.app.text.OutputFormat;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.TextTable;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -14,6 +18,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
@@ -57,9 +62,13 @@ public final class ConfigCommand implements Runnable {
                         + " environment, the file of --config, or the default. The file is checked.",
                 "Example: nereid config show --config nereid.yaml --port 9000"
             })
+    @SuppressWarnings("NullAway.Init") // set by picocli
     static final class Show implements Runnable {
         @Option(names = "--all", description = "Options without a value too.")
         private boolean all;
+
+        @Mixin
+        private OutputOption output;
 
         @Unmatched
         private List<String> arguments = new ArrayList<>();
@@ -91,13 +100,15 @@ public final class ConfigCommand implements Runnable {
                         spec.commandLine(),
                         "Unknown option: '" + result.unmatched().get(0) + "'");
             }
-            TextTable table = new TextTable("OPTION", "VALUE", "FROM");
+            OutputFormat format = output.format();
+            List<String[]> rows = new ArrayList<>();
             Entry listed = configuration.used().get("models");
             if (!result.matchedPositionals().isEmpty()) {
-                table.row(
-                        "models",
-                        shown(result.matchedPositionals().get(0).getValue()),
-                        models || listed == null ? "command line" : place(configuration, listed));
+                rows.add(new String[] {
+                    "models",
+                    shown(result.matchedPositionals().get(0).getValue()),
+                    models || listed == null ? "command line" : place(configuration, listed)
+                });
             }
             for (OptionSpec option : serve.getCommandSpec().options()) {
                 String name = option.longestName();
@@ -112,10 +123,20 @@ public final class ConfigCommand implements Runnable {
                 boolean set = !origin.equals("default");
                 boolean shown = set || !option.hidden() && (every || value != null && !isEmpty(value));
                 if (shown && !option.usageHelp() && !option.versionHelp()) {
-                    table.row(name.replaceFirst("^-+", ""), mask(name, shown(value)), origin);
+                    rows.add(new String[] {name.replaceFirst("^-+", ""), mask(name, shown(value)), origin});
                 }
             }
             PrintWriter out = spec.commandLine().getOut();
+            if (format.isDocument()) {
+                ArrayNode list = JsonNodeFactory.instance.arrayNode();
+                for (String[] row : rows) {
+                    list.addObject().put("option", row[0]).put("value", row[1]).put("from", row[2]);
+                }
+                format.print(list, out);
+                return;
+            }
+            TextTable table = new TextTable("OPTION", "VALUE", "FROM");
+            rows.forEach(table::row);
             table.print(out);
             out.flush();
         }
