@@ -49,7 +49,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** The entry point of the program. Exit codes: 0 success, 1 failure, 2 invalid command line. Stateless. */
+/** The entry point of the program. Its exit codes are in docs/CLI.md. Stateless. */
 @Command(
         name = "nereid",
         mixinStandardHelpOptions = true,

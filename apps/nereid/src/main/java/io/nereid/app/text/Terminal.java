@@ -29,6 +29,7 @@ public final class Terminal {
      * {@link System#console} alone does not answer this: newer JDKs return one without a terminal, and it is about standard
      * input and output together.
      */
+    @SuppressWarnings("SystemConsoleNull") // null before JDK 22, and asked further from there on
     private static boolean is(int descriptor) {
         if (Files.isDirectory(DESCRIPTORS)) {
             try {
