@@ -37,6 +37,8 @@ import picocli.CommandLine.Spec;
         footer = {"", "  nereid describe isvc iris"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class DescribeCommand implements Callable<Integer> {
+    private static final String LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
     @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "The resources to describe.")
     private List<String> words = new ArrayList<>();
 
@@ -89,6 +91,10 @@ public final class DescribeCommand implements Callable<Integer> {
         ObjectNode resource = (ObjectNode) client.get(named.path());
         if (resource.has("data")) {
             resource.set("data", secretless(named, "data", resource.path("data")));
+        }
+        if (named.kind() == ResourceKinds.SECRET
+                && resource.path("metadata").path("annotations") instanceof ObjectNode annotations) {
+            annotations.remove(LAST_APPLIED); // it has the data, too
         }
         ObjectNode document = ControlClient.JSON.createObjectNode();
         document.set("resource", resource);
@@ -160,7 +166,7 @@ public final class DescribeCommand implements Callable<Integer> {
         }
         String label = name;
         for (Map.Entry<String, JsonNode> entry : map.properties()) {
-            if (entry.getKey().equals("kubectl.kubernetes.io/last-applied-configuration")) {
+            if (entry.getKey().equals(LAST_APPLIED)) {
                 continue;
             }
             String text = entry.getKey() + "=" + entry.getValue().asText();

@@ -8,9 +8,12 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,10 +29,18 @@ final class RawTerminal implements AutoCloseable {
     private static final String CLEAR_LINE = "\u001b[K";
     private static final String CLEAR_REST = "\u001b[J";
 
+    private static final Pattern SIZE = Pattern.compile("(\\d{1,5}) (\\d{1,5})");
+    private static final int ROWS = 24;
+    private static final int COLUMNS = 200;
+
     private final PrintWriter out;
     private final @Nullable String before;
     private final LinkedBlockingQueue<Integer> keys = new LinkedBlockingQueue<>();
     private final Thread hook = Threads.named("terminal").newThread(this::restore);
+
+    private int rows = ROWS;
+    private int columns = COLUMNS;
+    private List<String> shown = List.of();
 
     RawTerminal(PrintWriter out, InputStream in) {
         this.out = out;
@@ -42,6 +53,7 @@ final class RawTerminal implements AutoCloseable {
         Runtime.getRuntime().addShutdownHook(hook);
         out.print(BEGIN);
         out.flush();
+        measure();
     }
 
     private void read(InputStream in) {
@@ -65,12 +77,46 @@ final class RawTerminal implements AutoCloseable {
         }
     }
 
-    /** Shows lines in place of those before. */
-    void show(List<String> lines) {
+    /** Reads the size of the terminal, which may change. */
+    void measure() {
+        String size = before == null ? null : stty("size");
+        Matcher numbers = SIZE.matcher(size == null ? "" : size.strip());
+        if (numbers.matches()) {
+            // a terminal without a size has zeros
+            rows = numbers.group(1).equals("0") ? ROWS : Integer.parseInt(numbers.group(1));
+            columns = numbers.group(2).equals("0") ? COLUMNS : Integer.parseInt(numbers.group(2));
+        }
+    }
+
+    /**
+     * Shows lines in place of those before, as many and as much of them as there is space for.
+     *
+     * @param kept how many lines at the end are shown in any case
+     */
+    void show(List<String> lines, int kept) {
+        List<String> fitting = fitting(lines, kept, rows - 1, columns);
+        if (fitting.equals(shown)) {
+            return;
+        }
+        shown = fitting;
         StringBuilder text = new StringBuilder(HOME);
-        lines.forEach(line -> text.append(line).append(CLEAR_LINE).append("\r\n"));
+        fitting.forEach(line -> text.append(line).append(CLEAR_LINE).append("\r\n"));
         out.print(text.append(CLEAR_REST));
         out.flush();
+    }
+
+    /** The lines that fit into a size; the last ones stay, and those before them are left out. */
+    static List<String> fitting(List<String> lines, int kept, int rows, int columns) {
+        List<String> all = new ArrayList<>(lines);
+        int surplus = lines.size() - Math.max(kept + 1, rows);
+        if (surplus > 0) {
+            int end = lines.size() - kept;
+            int from = Math.max(0, end - surplus - 1);
+            all.subList(from, end).clear();
+            all.add(from, "  … " + (end - from) + " more");
+        }
+        all.replaceAll(line -> line.length() <= columns ? line : line.substring(0, columns));
+        return all;
     }
 
     private void restore() {
@@ -94,7 +140,7 @@ final class RawTerminal implements AutoCloseable {
 
     /** Runs stty on this terminal; returns what it prints, or null when it fails. */
     private static @Nullable String stty(String... arguments) {
-        List<String> command = new java.util.ArrayList<>(List.of("stty"));
+        List<String> command = new ArrayList<>(List.of("stty"));
         command.addAll(List.of(arguments));
         try {
             Process process = new ProcessBuilder(command)

@@ -46,6 +46,8 @@ import picocli.CommandLine.Spec;
 public final class TopCommand implements Callable<Integer> {
     private static final String METRICS = "/metrics";
     private static final String KEYS = "nrpewm";
+    /** The lines below the table. */
+    private static final int FOOTER = 2;
 
     @Option(names = "--once", description = "Print one table, after one interval, and end.")
     private boolean once;
@@ -137,7 +139,7 @@ public final class TopCommand implements Callable<Integer> {
                 RawTerminal terminal = new RawTerminal(out, System.in)) {
             long next = clock.nanos() + nanos;
             while (!interrupt.received()) {
-                terminal.show(lines(url, rows, problem));
+                terminal.show(lines(url, rows, problem), FOOTER);
                 int key = terminal.key(Math.max(1, Math.min(next - clock.nanos(), TimeUnit.MILLISECONDS.toNanos(200))));
                 if (key == 'q') {
                     return 0;
@@ -150,6 +152,7 @@ public final class TopCommand implements Callable<Integer> {
                     continue;
                 }
                 next = clock.nanos() + nanos;
+                terminal.measure();
                 try {
                     ServerSample now = sample(client, metrics);
                     rows = now.since(before);

@@ -98,4 +98,12 @@ class ServerSampleTest {
     private static ModelRow row(String model, double rate, double p99) {
         return new ModelRow(model, "1", "READY", rate, 0, p99 / 2, p99, 0, 1, 0, 0, 0);
     }
+
+    @Test
+    void aScreenShowsWhatFits() {
+        List<String> lines = List.of("head", "a", "b", "c", "d", "", "keys of this screen");
+        assertThat(RawTerminal.fitting(lines, 2, 7, 80)).isEqualTo(lines);
+        assertThat(RawTerminal.fitting(lines, 2, 5, 8)).containsExactly("head", "a", "  … 3 mo", "", "keys of ");
+        assertThat(RawTerminal.fitting(lines, 2, 1, 80)).containsExactly("  … 5 more", "", "keys of this screen");
+    }
 }
