@@ -3,6 +3,7 @@
 package io.nereid.app;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -28,6 +29,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.logging.Level;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -35,7 +37,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.opentest4j.TestAbortedException;
 import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import picocli.CommandLine;
@@ -262,14 +263,12 @@ class ClientCommandsTest {
         assertThat(run("completion", shell.program)).isZero();
         assertThat(out.toString()).contains("perf").contains("concurrency").contains("describe");
         Path script = Files.writeString(dir.resolve("completion." + shell.program), out.toString());
-        Process process;
-        try {
-            process = new ProcessBuilder(shell.program, shell.check, script.toString())
-                    .redirectErrorStream(true)
-                    .start();
-        } catch (IOException e) {
-            throw new TestAbortedException(shell.program + " is not here", e);
-        }
+        boolean here = Stream.of(System.getenv().getOrDefault("PATH", "").split(":"))
+                .anyMatch(folder -> Files.isExecutable(Path.of(folder, shell.program)));
+        assumeTrue(here, shell.program + " is not here");
+        Process process = new ProcessBuilder(shell.program, shell.check, script.toString())
+                .redirectErrorStream(true)
+                .start();
         String printed = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
         assertThat(process.waitFor()).as(printed).isZero();
     }
