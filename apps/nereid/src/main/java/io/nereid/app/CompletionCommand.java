@@ -17,13 +17,20 @@ import picocli.CommandLine.Spec;
         description = {
             "Print the script with which a shell completes commands and options.",
             "For this shell: source <(nereid completion bash)",
-            "For all of yours, with bash-completion: nereid completion bash > ~/.local/share/bash-completion/completions/nereid"
+            "For fish: nereid completion fish > ~/.config/fish/completions/nereid.fish",
+            "For all shells of bash, with bash-completion: nereid completion bash > ~/.local/share/bash-completion/completions/nereid"
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class CompletionCommand implements Runnable {
     enum Shell {
         BASH,
-        ZSH
+        ZSH,
+        FISH;
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
     }
 
     @Parameters(paramLabel = "SHELL", description = "${COMPLETION-CANDIDATES}")
@@ -35,6 +42,12 @@ final class CompletionCommand implements Runnable {
     @Override
     public void run() {
         PrintWriter out = spec.commandLine().getOut();
+        if (shell == Shell.FISH) {
+            out.println("# Completion of nereid for fish.");
+            out.print(FishCompletion.of(spec.root()));
+            out.flush();
+            return;
+        }
         out.println("# Completion of nereid for " + shell.name().toLowerCase(Locale.ROOT)
                 + ": one script for bash and zsh, which in zsh loads what understands bash's.");
         out.print(AutoComplete.bash("nereid", spec.root().commandLine()));

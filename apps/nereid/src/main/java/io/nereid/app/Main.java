@@ -7,6 +7,7 @@ import io.nereid.app.cds.CdsCommand;
 import io.nereid.app.client.HealthCommand;
 import io.nereid.app.client.InferCommand;
 import io.nereid.app.client.ModelsCommand;
+import io.nereid.app.client.OpenCommand;
 import io.nereid.app.component.ExplainerCommand;
 import io.nereid.app.component.TransformerCommand;
 import io.nereid.app.config.ConfigCommand;
@@ -33,6 +34,7 @@ import io.nereid.app.replay.ReplayCommand;
 import io.nereid.app.serve.IgnoredFlags;
 import io.nereid.app.serve.ServeCommand;
 import io.nereid.app.serve.ValidateCommand;
+import io.nereid.app.top.TopCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -47,7 +49,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 import picocli.CommandLine.UnmatchedArgumentException;
 
-/** The entry point of the program. Exit codes: 0 success, 1 failure, 2 invalid command line. Stateless. */
+/** The entry point of the program. Its exit codes are in docs/CLI.md. Stateless. */
 @Command(
         name = "nereid",
         mixinStandardHelpOptions = true,
@@ -61,6 +63,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
             PerfCommand.class,
             ModelsCommand.class,
             HealthCommand.class,
+            OpenCommand.class,
+            TopCommand.class,
             ValidateCommand.class,
             ConfigCommand.class,
             ConvertCommand.class,

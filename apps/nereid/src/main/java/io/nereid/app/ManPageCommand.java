@@ -41,7 +41,9 @@ final class ManPageCommand implements Runnable {
         out.println(".SH COMMANDS");
         Set<CommandSpec> seen = new HashSet<>();
         program.subcommands().values().forEach(c -> command(out, c, seen));
-        out.println(".SH EXIT STATUS\n0 for success, 1 for a failure, 2 for a command line that is not valid.");
+        out.println(
+                ".SH EXIT STATUS\n0 for success, 1 for a failure, 2 for a command line that is not valid, 3 for a threshold of perf"
+                        + " that is not kept, 130 after Ctrl\\-C, 143 after SIGTERM.");
         out.println(".SH EXAMPLES");
         out.println(".nf");
         for (String line : program.usageMessage().footer()) {

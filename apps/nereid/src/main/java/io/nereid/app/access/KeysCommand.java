@@ -2,9 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.access;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.access.credential.ApiKey;
 import io.nereid.access.credential.ApiKeyFile;
 import io.nereid.app.text.DurationConverter;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -60,6 +64,7 @@ public final class KeysCommand {
     int create(
             @Parameters(paramLabel = "NAME", description = "The name in audit logs and metrics.") String name,
             @CommandLine.Mixin FileOption in,
+            @CommandLine.Mixin OutputOption output,
             @Option(
                             names = "--role",
                             paramLabel = "ROLE",
@@ -95,6 +100,15 @@ public final class KeysCommand {
             all.add(made.key());
             return all;
         });
+        if (output.format().isDocument()) {
+            ObjectNode document = JsonNodeFactory.instance.objectNode().put("name", name);
+            document.put("key", made.text());
+            ArrayNode list = document.putArray("roles");
+            made.key().roles().forEach(list::add);
+            document.put("expires", text(made.key().expires()));
+            output.format().print(document, out());
+            return 0;
+        }
         spec.commandLine()
                 .getErr()
                 .println("key '" + name + "' of the role "
@@ -110,10 +124,23 @@ public final class KeysCommand {
     }
 
     @Command(name = "list", mixinStandardHelpOptions = true, description = "List the keys, without their secrets.")
-    int list(@CommandLine.Mixin FileOption in) {
+    int list(@CommandLine.Mixin FileOption in, @CommandLine.Mixin OutputOption output) {
         ApiKeyFile file = new ApiKeyFile(in.file);
         Map<String, Instant> used = file.lastUsed();
         Instant now = clock.instant();
+        if (output.format().isDocument()) {
+            ArrayNode list = JsonNodeFactory.instance.arrayNode();
+            for (ApiKey key : file.read()) {
+                ObjectNode each = list.addObject().put("name", key.name()).put("id", key.id());
+                ArrayNode roles = each.putArray("roles");
+                key.roles().forEach(roles::add);
+                each.put("created", key.created().toString());
+                each.put("expires", text(key.expires())).put("last_used", text(used.get(key.id())));
+                each.put("state", state(key, now));
+            }
+            output.format().print(list, out());
+            return 0;
+        }
         TextTable table = new TextTable("NAME", "ID", "ROLES", "CREATED", "EXPIRES", "LAST USED", "STATE");
         for (ApiKey key : file.read()) {
             table.row(
@@ -123,11 +150,19 @@ public final class KeysCommand {
                     key.created().toString(),
                     key.expires() == null ? "never" : key.expires().toString(),
                     used.containsKey(key.id()) ? String.valueOf(used.get(key.id())) : "-",
-                    key.revoked() != null ? "revoked" : key.validAt(now) ? "valid" : "expired");
+                    state(key, now));
         }
         table.print(out());
         out().flush();
         return 0;
+    }
+
+    private static String state(ApiKey key, Instant now) {
+        return key.revoked() != null ? "revoked" : key.validAt(now) ? "valid" : "expired";
+    }
+
+    private static @Nullable String text(@Nullable Instant time) {
+        return time == null ? null : time.toString();
     }
 
     @Command(

@@ -27,7 +27,12 @@ public final class ClientOptions {
 
     /** A client of the server. */
     public ServerClient client(CommandSpec spec) {
+        return client(spec, url);
+    }
+
+    /** A client of another address of the server, with the same options. */
+    public ServerClient client(CommandSpec spec, String other) {
         return new ServerClient(connection.connect(
-                ServerAddress.of(url), Missing.SERVER, spec.commandLine().getErr()));
+                ServerAddress.of(other), Missing.SERVER, spec.commandLine().getErr()));
     }
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.client;
 
+import io.nereid.app.text.OutputOption;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import picocli.CommandLine.Command;
@@ -26,6 +27,9 @@ public final class HealthCommand implements Runnable {
     @Option(names = "--live", description = "Only whether the server answers, not whether its models are there.")
     private boolean live;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -36,8 +40,24 @@ public final class HealthCommand implements Runnable {
         try {
             server.client(spec).get("/v2/health/" + state);
         } catch (ServingException e) {
+            if (output.format().isDocument()) {
+                output.format()
+                        .print(
+                                ServerClient.JSON
+                                        .createObjectNode()
+                                        .put(state, false)
+                                        .put("reason", e.getMessage()),
+                                spec.commandLine().getOut());
+            }
             throw ServingException.wrap(
                     ErrorCode.UNAVAILABLE, "the server is not " + state + ": " + e.getMessage(), e.remedy(), e);
+        }
+        if (output.format().isDocument()) {
+            output.format()
+                    .print(
+                            ServerClient.JSON.createObjectNode().put(state, true),
+                            spec.commandLine().getOut());
+            return;
         }
         spec.commandLine().getOut().println(state);
         spec.commandLine().getOut().flush();

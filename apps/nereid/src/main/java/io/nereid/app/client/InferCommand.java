@@ -6,6 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.text.OutputFormat;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -69,6 +70,15 @@ public final class InferCommand implements Callable<Integer> {
     @Option(names = "--output", paramLabel = "NAME", description = "A requested output; all by default.")
     private List<String> outputs = new ArrayList<>();
 
+    @Option(
+            names = {"-o", "--format"},
+            paramLabel = "FORMAT",
+            defaultValue = "table",
+            description =
+                    "How the response is printed: table, json or yaml (default: ${DEFAULT-VALUE}). --output is taken by"
+                            + " outputs here.")
+    private OutputFormat format;
+
     @Option(names = "--raw", description = "Show the response as the server sent it.")
     private boolean raw;
 
@@ -89,6 +99,8 @@ public final class InferCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         if (raw) {
             out.println(answer);
+        } else if (format.isDocument()) {
+            format.print(answer, out);
         } else {
             show(answer, out);
         }

@@ -3,6 +3,7 @@
 package io.nereid.app.client;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -29,6 +31,9 @@ public final class ModelsCommand implements Runnable {
     @Mixin
     private ClientOptions server;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -42,6 +47,10 @@ public final class ModelsCommand implements Runnable {
             mixinStandardHelpOptions = true)
     void list() {
         JsonNode index = server.client(spec).post("/v2/repository/index", null);
+        if (output.format().isDocument()) {
+            output.format().print(index, out());
+            return;
+        }
         TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
         for (JsonNode model : index) {
             table.row(
@@ -55,17 +64,47 @@ public final class ModelsCommand implements Runnable {
         out.flush();
     }
 
+    @Command(
+            description =
+                    "Show a model: its versions with their states, inputs, outputs, configuration and statistics.",
+            mixinStandardHelpOptions = true)
+    void describe(
+            @Parameters(paramLabel = "MODEL") String model,
+            @Option(names = "--version-of-model", paramLabel = "N", description = "One version; all by default.")
+                    @Nullable String version) {
+        ModelDescription description = ModelDescription.read(server.client(spec), model, version);
+        if (output.format().isDocument()) {
+            output.format().print(description.document(), out());
+        } else {
+            description.print(out());
+            out().flush();
+        }
+    }
+
     @Command(description = "Load or reload a model from the repository.", mixinStandardHelpOptions = true)
     void load(@Parameters(paramLabel = "MODEL") String model) {
         change(model, "load");
-        out().println(model + " is loaded");
-        out().flush();
+        done(model, "loaded");
     }
 
     @Command(description = "Unload every version of a model.", mixinStandardHelpOptions = true)
     void unload(@Parameters(paramLabel = "MODEL") String model) {
         change(model, "unload");
-        out().println(model + " is unloaded");
+        done(model, "unloaded");
+    }
+
+    private void done(String model, String state) {
+        if (output.format().isDocument()) {
+            output.format()
+                    .print(
+                            ServerClient.JSON
+                                    .createObjectNode()
+                                    .put("model", model)
+                                    .put("state", state),
+                            out());
+            return;
+        }
+        out().println(model + " is " + state);
         out().flush();
     }
 
@@ -87,6 +126,15 @@ public final class ModelsCommand implements Runnable {
                         spec.commandLine().getErr(),
                         () -> server.client(spec).postText(ServerClient.MODEL_CONFIG_PATH + "?dry_run=" + dryRun, text))
                 .path("changes");
+        if (output.format().isDocument()) {
+            output.format().print(changes, out());
+            for (JsonNode change : changes) {
+                if (change.has("error")) {
+                    return 1;
+                }
+            }
+            return 0;
+        }
         TextTable table = new TextTable("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
         boolean failed = false;
         for (JsonNode change : changes) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.config;
 
+import io.nereid.app.text.OutputFormat;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.TextTable;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -10,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
@@ -48,9 +51,13 @@ public final class ConfigCommand implements Runnable {
                         + " environment, the file of --config, or the default. The file is checked.",
                 "Example: nereid config show --config nereid.yaml --port 9000"
             })
+    @SuppressWarnings("NullAway.Init") // set by picocli
     static final class Show implements Runnable {
         @Option(names = "--all", description = "Options without a value too.")
         private boolean all;
+
+        @Mixin
+        private OutputOption output;
 
         @Unmatched
         private List<String> arguments = new ArrayList<>();
@@ -79,10 +86,15 @@ public final class ConfigCommand implements Runnable {
                         spec.commandLine(),
                         "Unknown option: '" + result.unmatched().get(0) + "'");
             }
-            TextTable table = new TextTable("OPTION", "VALUE", "FROM");
-            EffectiveOptions.of(result, configuration, environment, every)
-                    .forEach(row -> table.row(row.option(), row.value(), row.from()));
+            OutputFormat format = output.format();
+            List<EffectiveOptions.Row> rows = EffectiveOptions.of(result, configuration, environment, every);
             PrintWriter out = spec.commandLine().getOut();
+            if (format.isDocument()) {
+                format.print(EffectiveOptions.document(rows), out);
+                return;
+            }
+            TextTable table = new TextTable("OPTION", "VALUE", "FROM");
+            rows.forEach(row -> table.row(row.option(), row.value(), row.from()));
             table.print(out);
             out.flush();
         }

@@ -78,14 +78,14 @@ public final class EffectiveOptions {
         return rows;
     }
 
-    /** The options as a JSON array of objects with {@code option}, {@code value} and {@code from}. */
-    public static String json(List<Row> rows) {
+    /** The options as an array of objects with {@code option}, {@code value} and {@code from}. */
+    public static ArrayNode document(List<Row> rows) {
         ArrayNode array = new ObjectMapper().createArrayNode();
         rows.forEach(row -> array.addObject()
                 .put("option", row.option)
                 .put("value", row.value)
                 .put("from", row.from));
-        return array.toString();
+        return array;
     }
 
     private static boolean isEmpty(Object value) {

@@ -3,9 +3,11 @@
 package io.nereid.app.control;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.client.ServerClient;
 import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.SortedTree;
 import io.nereid.app.text.TextTable;
 import io.nereid.app.text.YamlWriter;
@@ -35,6 +37,8 @@ import picocli.CommandLine.Spec;
         footer = {"", "  nereid describe isvc iris"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 public final class DescribeCommand implements Callable<Integer> {
+    private static final String LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
     @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "The resources to describe.")
     private List<String> words = new ArrayList<>();
 
@@ -43,6 +47,9 @@ public final class DescribeCommand implements Callable<Integer> {
 
     @Mixin
     private ControlOptions options;
+
+    @Mixin
+    private OutputOption output;
 
     @Spec
     private CommandSpec spec;
@@ -62,6 +69,12 @@ public final class DescribeCommand implements Callable<Integer> {
             throw ServingException.invalidArgument("no resource is given", "for example: nereid describe isvc iris");
         }
         PrintWriter out = spec.commandLine().getOut();
+        if (output.format().isDocument()) {
+            ArrayNode all = ControlClient.JSON.createArrayNode();
+            named.forEach(one -> all.add(document(client, one)));
+            output.format().print(all.size() == 1 ? all.path(0) : all, out);
+            return 0;
+        }
         boolean first = true;
         for (Named one : named) {
             if (!first) {
@@ -72,6 +85,22 @@ public final class DescribeCommand implements Callable<Integer> {
             out.flush();
         }
         return 0;
+    }
+
+    private static ObjectNode document(ControlClient client, Named named) {
+        ObjectNode resource = (ObjectNode) client.get(named.path());
+        if (resource.has("data")) {
+            resource.set("data", secretless(named, "data", resource.path("data")));
+        }
+        if (named.kind() == ResourceKinds.SECRET
+                && resource.path("metadata").path("annotations") instanceof ObjectNode annotations) {
+            annotations.remove(LAST_APPLIED); // it has the data, too
+        }
+        ObjectNode document = ControlClient.JSON.createObjectNode();
+        document.set("resource", resource);
+        ArrayNode list = document.putArray("events");
+        found(client, named, resource.path("metadata").path("uid").asText()).forEach(list::add);
+        return document;
     }
 
     private static void describe(ControlClient client, Named named, ObjectNode resource, PrintWriter out) {
@@ -137,7 +166,7 @@ public final class DescribeCommand implements Callable<Integer> {
         }
         String label = name;
         for (Map.Entry<String, JsonNode> entry : map.properties()) {
-            if (entry.getKey().equals("kubectl.kubernetes.io/last-applied-configuration")) {
+            if (entry.getKey().equals(LAST_APPLIED)) {
                 continue;
             }
             String text = entry.getKey() + "=" + entry.getValue().asText();
@@ -215,9 +244,10 @@ public final class DescribeCommand implements Callable<Integer> {
         table.print(out);
     }
 
-    private static void events(ControlClient client, Named named, String uid, PrintWriter out) {
+    /** The events of a resource, the oldest first. */
+    private static List<JsonNode> found(ControlClient client, Named named, String uid) {
         if (named.kind() == ResourceKinds.EVENT) {
-            return;
+            return List.of();
         }
         String path = ControlClient.path(ResourceKinds.EVENT, named.namespace(), null)
                 + "?fieldSelector=involvedObject.name%3D"
@@ -230,11 +260,19 @@ public final class DescribeCommand implements Callable<Integer> {
                 events.add(event);
             }
         }
+        events.sort(Comparator.comparing(DescribeCommand::seen));
+        return events;
+    }
+
+    private static void events(ControlClient client, Named named, String uid, PrintWriter out) {
+        if (named.kind() == ResourceKinds.EVENT) {
+            return;
+        }
+        List<JsonNode> events = found(client, named, uid);
         if (events.isEmpty()) {
             out.println("Events:         none");
             return;
         }
-        events.sort(Comparator.comparing(DescribeCommand::seen));
         out.println("Events:");
         TextTable table = new TextTable("TYPE", "REASON", "LAST SEEN", "COUNT", "MESSAGE");
         for (JsonNode event : events) {

@@ -3,8 +3,11 @@
 package io.nereid.app.control;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.control.ControlOptions.Named;
+import io.nereid.app.text.OutputFormat;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.TextTable;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -58,6 +61,9 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
     @Mixin
     private ControlOptions options;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -88,7 +94,7 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
             }
             Named named = options.named(resource);
             if (any) {
-                out().println();
+                out().println(output.format() == OutputFormat.YAML ? "---" : "");
             }
             any = true;
             worst = Math.max(worst, print(named.name(), explained(client, named, resource)));
@@ -131,6 +137,12 @@ public final class ExplainSelectionCommand implements Callable<Integer> {
     }
 
     private int print(String name, JsonNode explanation) {
+        if (output.format().isDocument()) {
+            ObjectNode document = JsonNodeFactory.instance.objectNode().put("name", name);
+            explanation.properties().forEach(field -> document.set(field.getKey(), field.getValue()));
+            output.format().print(document, out());
+            return explanation.hasNonNull("reason") ? 1 : 0;
+        }
         String chosen = explanation.path("chosen").asText("");
         String protocol = explanation.path("protocol").asText("");
         String reason = explanation.path("reason").asText("");

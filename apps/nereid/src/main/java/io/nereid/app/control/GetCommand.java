@@ -49,7 +49,7 @@ public final class GetCommand implements Callable<Integer> {
     @Option(
             names = {"-o", "--output"},
             paramLabel = "FORM",
-            description = "json, yaml, wide or name.")
+            description = "table, json, yaml, wide or name (default: table).")
     private @Nullable String output;
 
     @Option(
@@ -76,9 +76,9 @@ public final class GetCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (output != null && !List.of("json", "yaml", "wide", "name").contains(output)) {
+        if (output != null && !List.of("table", "json", "yaml", "wide", "name").contains(output)) {
             throw ServingException.invalidArgument(
-                    "-o " + output + " is not known (expected json, yaml, wide or name)");
+                    "-o " + output + " is not known (expected table, json, yaml, wide or name)");
         }
         ControlClient client = options.client(spec);
         List<Named> named = named();

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.convert;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.plugins.InstalledPlugins;
+import io.nereid.app.text.OutputOption;
+import io.nereid.app.text.ProgressPrinter;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.Conversion;
@@ -16,6 +20,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
@@ -24,6 +29,7 @@ import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -59,8 +65,13 @@ public final class ConvertCommand implements Callable<Integer> {
     @Option(names = "--force", description = "Overwrite files that exist.")
     private boolean force;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
+
+    private final List<String> written = new ArrayList<>();
 
     @Override
     public Integer call() {
@@ -71,11 +82,18 @@ public final class ConvertCommand implements Callable<Integer> {
         }
         for (ModelConverter converter : ServiceLoader.load(ModelConverter.class)) {
             if (converter.recognises(file)) {
-                Conversion conversion = converter.convert(file);
-                out.println(file + " is " + conversion.description());
+                Conversion conversion = ProgressPrinter.during(
+                        "converting " + file, spec.commandLine().getErr(), () -> converter.convert(file));
+                if (!output.format().isDocument()) {
+                    out.println(file + " is " + conversion.description());
+                }
                 write(conversion, out);
-                conversion.next().forEach(out::println);
-                out.flush();
+                if (output.format().isDocument()) {
+                    print(true, conversion.description(), null, conversion.next(), out);
+                } else {
+                    conversion.next().forEach(out::println);
+                    out.flush();
+                }
                 return 0;
             }
         }
@@ -99,8 +117,23 @@ public final class ConvertCommand implements Callable<Integer> {
                         "make the directory writable",
                         e);
             }
-            out.println("wrote " + target);
+            written.add(target.toString());
+            if (!output.format().isDocument()) {
+                out.println("wrote " + target);
+            }
         }
+    }
+
+    private void print(
+            boolean servable, String description, @Nullable String remedy, List<String> next, PrintWriter out) {
+        ObjectNode document = JsonNodeFactory.instance.objectNode().put("file", file.toString());
+        document.put("servable", servable).put("description", description);
+        if (remedy != null) {
+            document.put("remedy", remedy);
+        }
+        written.forEach(document.putArray("written")::add);
+        next.forEach(document.putArray("next")::add);
+        output.format().print(document, out);
     }
 
     /** The backend that serves the file as it is, or that knows what it is and why it is not served. */
@@ -117,15 +150,31 @@ public final class ConvertCommand implements Callable<Integer> {
             ModelConfig config = ModelConfig.builder("model").modelFile(name).build();
             try {
                 if (!RUN_CODE.contains(backend.name())) {
-                    backend.load(source, config, new BackendContext(1, scratch(), Map.of()))
+                    ProgressPrinter.during(
+                                    "loading " + found,
+                                    spec.commandLine().getErr(),
+                                    () -> backend.load(source, config, new BackendContext(1, scratch(), Map.of())))
                             .close();
                 }
             } catch (ServingException e) {
+                if (output.format().isDocument()) {
+                    print(false, String.valueOf(e.getMessage()), e.remedy(), List.of(), out);
+                    return 1;
+                }
                 out.println(e.getMessage());
                 String remedy = e.remedy();
                 out.println(remedy == null ? "" : remedy);
                 out.flush();
                 return 1;
+            }
+            if (output.format().isDocument()) {
+                print(
+                        true,
+                        "a model of the backend " + backend.name() + ", which is served as it is",
+                        null,
+                        List.of("nereid serve " + file),
+                        out);
+                return 0;
             }
             out.println(found + " is a model of the backend " + backend.name() + ", which is served as it is");
             out.println("nereid serve " + file);

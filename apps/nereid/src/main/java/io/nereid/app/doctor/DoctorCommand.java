@@ -11,6 +11,8 @@ import io.nereid.app.controlplane.ControlToken;
 import io.nereid.app.doctor.Finding.Level;
 import io.nereid.app.plugins.PluginChecks;
 import io.nereid.app.process.CacheDirectory;
+import io.nereid.app.text.OutputFormat;
+import io.nereid.app.text.OutputOption;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,6 +21,7 @@ import java.util.Locale;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Spec;
@@ -89,7 +92,10 @@ public final class DoctorCommand implements Callable<Integer> {
             description = "The interpreter of models in Python (default: ${DEFAULT-VALUE}).")
     private String python;
 
-    @Option(names = "--json", description = "Print the findings as JSON.")
+    @Mixin
+    private OutputOption output;
+
+    @Option(names = "--json", description = "The same as --output json.")
     private boolean json;
 
     @Spec
@@ -100,7 +106,8 @@ public final class DoctorCommand implements Callable<Integer> {
         List<Finding> findings = findings();
         boolean failed = findings.stream().anyMatch(f -> f.level() == Level.FAIL);
         PrintWriter out = spec.commandLine().getOut();
-        if (json) {
+        OutputFormat format = json ? OutputFormat.JSON : output.format();
+        if (format.isDocument()) {
             ObjectNode tree = JsonNodeFactory.instance.objectNode();
             tree.put("ok", !failed);
             ArrayNode list = tree.putArray("findings");
@@ -112,7 +119,7 @@ public final class DoctorCommand implements Callable<Integer> {
                     each.put("remedy", finding.remedy());
                 }
             }
-            out.println(tree.toPrettyString());
+            format.print(tree, out);
         } else {
             for (Finding finding : findings) {
                 out.println(String.format(

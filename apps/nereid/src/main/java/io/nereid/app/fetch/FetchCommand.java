@@ -5,6 +5,7 @@ package io.nereid.app.fetch;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.TerminationLog;
+import io.nereid.app.text.Terminal;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -196,7 +197,8 @@ public final class FetchCommand implements Callable<Integer> {
     private void fetch(DirectoryFetcher fetcher, String uri, Path directory, CancellationToken cancel) {
         String shown = StorageUri.shown(uri);
         print("fetching " + shown + " into " + directory);
-        FetchProgress progress = new FetchProgress(spec.commandLine().getOut(), Clock.system());
+        FetchProgress progress = new FetchProgress(
+                spec.commandLine().getOut(), Terminal.err() ? spec.commandLine().getErr() : null, Clock.system());
         DirectoryFetcher.Fetched done = fetcher.fetch(StorageRequest.of(uri), directory, progress, cancel);
         String content = done.files() == 0
                 ? "everything"

@@ -2,24 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.fetch;
 
+import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.Clock;
 import io.nereid.storage.request.ProgressListener;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /** Prints the progress of a fetch, a line every few seconds. Thread-safe: one lock. */
 final class FetchProgress implements ProgressListener {
     private static final long EVERY = Duration.ofSeconds(5).toNanos();
+    private static final long OFTEN = Duration.ofMillis(200).toNanos();
 
     private final PrintWriter out;
+    private final @Nullable PrintWriter terminal;
     private final Clock clock;
     private final long begin;
     private long last;
     private boolean unpacking;
 
-    FetchProgress(PrintWriter out, Clock clock) {
+    /** @param terminal where a line may be overwritten, instead of lines in the log; null without a terminal */
+    FetchProgress(PrintWriter out, @Nullable PrintWriter terminal, Clock clock) {
         this.out = out;
+        this.terminal = terminal;
         this.clock = clock;
         this.begin = clock.nanos();
         this.last = begin;
@@ -30,13 +36,18 @@ final class FetchProgress implements ProgressListener {
         long now = clock.nanos();
         switch (step.phase()) {
             case DOWNLOADING -> {
-                if (now - last >= EVERY) {
+                if (now - last >= (terminal == null ? EVERY : OFTEN)) {
                     last = now;
-                    print("  " + megabytes(step.bytes())
+                    String text = megabytes(step.bytes())
                             + (step.totalBytes() < 0 ? " MB" : " of " + megabytes(step.totalBytes()) + " MB")
                             + (step.totalFiles() > 1
                                     ? ", " + step.files() + " of " + step.totalFiles() + " files"
-                                    : ""));
+                                    : "");
+                    if (terminal == null) {
+                        print("  " + text);
+                    } else {
+                        ProgressPrinter.bar(text, step.bytes(), step.totalBytes(), terminal);
+                    }
                 }
             }
             case UNPACKING -> {
@@ -45,7 +56,12 @@ final class FetchProgress implements ProgressListener {
                     print("  unpacking");
                 }
             }
-            case LISTING, STORING, DONE -> {
+            case DONE -> {
+                if (terminal != null) {
+                    ProgressPrinter.clear(terminal);
+                }
+            }
+            case LISTING, STORING -> {
                 // The command itself says what begins and what ended.
             }
         }

@@ -12,6 +12,7 @@ import io.nereid.app.perf.report.PerfReport.AssertionCheck;
 import io.nereid.app.perf.report.ReportFile;
 import io.nereid.app.perf.report.ResultTable;
 import io.nereid.app.process.InterruptSignal;
+import io.nereid.app.text.OutputOption;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.PrintWriter;
@@ -56,17 +57,6 @@ public final class PerfCommand implements Callable<Integer> {
     /** A delay of sending that is this share of the latency makes it doubtful. */
     private static final double DOUBTFUL = 0.1;
 
-    /** How the report is printed. */
-    enum Output {
-        TABLE,
-        JSON;
-
-        @Override
-        public String toString() {
-            return name().toLowerCase(Locale.ROOT);
-        }
-    }
-
     @Parameters(index = "0", paramLabel = "MODEL", description = "The model's name.")
     private String model;
 
@@ -88,12 +78,8 @@ public final class PerfCommand implements Callable<Integer> {
                             + " Metrics: p50, p90, p95, p99, p999, mean, min, max, rate, inferences, failed.")
     private List<PerfAssertion> assertions = new ArrayList<>();
 
-    @Option(
-            names = {"--output", "-o"},
-            paramLabel = "FORMAT",
-            defaultValue = "table",
-            description = "table or json (default: ${DEFAULT-VALUE}).")
-    private Output output;
+    @Mixin
+    private OutputOption output;
 
     @Option(
             names = "--report",
@@ -141,8 +127,8 @@ public final class PerfCommand implements Callable<Integer> {
                     checked(results),
                     warnings,
                     interrupted);
-            if (output == Output.JSON) {
-                out.println(JsonReport.of(report).toPrettyString());
+            if (output.format().isDocument()) {
+                output.format().print(JsonReport.of(report), out);
             } else {
                 assertions(report, out);
             }
@@ -159,7 +145,7 @@ public final class PerfCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         PrintWriter err = spec.commandLine().getErr();
         ResultTable table = new ResultTable(out, opened.batchSize());
-        if (output == Output.TABLE) {
+        if (!output.format().isDocument()) {
             out.println(model + " version " + opened.version() + " at " + opened.where() + ", " + opened.protocol()
                     + ", batch size " + opened.batchSize());
             table.head();
@@ -173,7 +159,7 @@ public final class PerfCommand implements Callable<Integer> {
                 break;
             }
             results.add(result);
-            if (output == Output.TABLE) {
+            if (!output.format().isDocument()) {
                 table.row(result);
             }
             doubts(result).forEach(doubt -> warn(doubt, warnings, err));

@@ -16,6 +16,7 @@ import io.nereid.app.perf.load.RestTarget;
 import io.nereid.app.perf.load.ServerTimes;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.text.DurationConverter;
+import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -149,7 +150,7 @@ final class TargetOptions {
      */
     Opened open(String model, InputOptions inputs, int inFlight, CommandSpec spec) {
         return protocol == Protocol.IN_PROCESS
-                ? load(model, inputs)
+                ? ProgressPrinter.during("loading " + model, spec.commandLine().getErr(), () -> load(model, inputs))
                 : connect(model, inputs, inFlight, server.client(spec));
     }
 

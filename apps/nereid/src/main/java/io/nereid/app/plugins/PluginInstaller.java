@@ -216,14 +216,16 @@ final class PluginInstaller {
                     throw new IOException("the file is larger than the expected " + artifact.bytes() + " bytes");
                 }
                 long now = clock.nanos();
-                if (now - shown >= (terminal ? 200_000_000L : 5_000_000_000L)) {
+                if (terminal && now - shown >= 200_000_000L) {
                     shown = now;
                     show(artifact, done, now - from, false);
                 }
             }
         }
-        if (shown != from || (terminal && done > 1 << 20)) {
-            show(artifact, done, clock.nanos() - from, true);
+        long took = clock.nanos() - from;
+        // a log gets one line of what took long, and no bars
+        if (terminal ? done > 1 << 20 : took >= 5_000_000_000L) {
+            show(artifact, done, took, true);
         }
         return HexFormat.of().formatHex(digest.digest());
     }
@@ -232,12 +234,12 @@ final class PluginInstaller {
         int percent = (int) (100 * done / Math.max(1, artifact.bytes()));
         String bar = "#".repeat(percent / 5) + ".".repeat(20 - percent / 5);
         String rate = nanos == 0 ? "" : String.format(Locale.ROOT, "  %.1f MB/s", done * 1e3 / nanos);
-        String line =
-                "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes()) + rate;
         if (terminal) {
+            String line = "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes())
+                    + rate;
             err.print("\r\u001b[K" + line + (last ? System.lineSeparator() : ""));
         } else {
-            err.println(line);
+            err.println("  " + artifact.fileName() + ", " + size(done) + rate);
         }
         err.flush();
     }

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.plugins;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.ProgressPrinter;
+import io.nereid.app.text.Terminal;
 import io.nereid.app.text.TextTable;
 import io.nereid.backend.Backend;
 import io.nereid.base.ErrorCode;
@@ -22,6 +27,7 @@ import java.util.logging.Level;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -52,6 +58,9 @@ public final class PluginsCommand implements Runnable {
             description = "The directory of this user's plugins.")
     private @Nullable String pluginDirectory;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -69,28 +78,66 @@ public final class PluginsCommand implements Runnable {
         Logging.configure(Logging.Format.TEXT, Level.OFF);
         PluginDirectories places = places();
         Map<String, Path> installed = places.installed();
-        TextTable table = new TextTable("PLUGIN", "KIND", "STATE", "SIZE", "WHERE", "DESCRIPTION");
+        List<Listed> all = new ArrayList<>();
         for (PluginManifest plugin : PluginManifest.all()) {
             Path directory = installed.remove(plugin.name());
             String damage = directory == null ? null : PluginInstaller.damage(plugin, directory);
-            table.row(
+            all.add(new Listed(
                     plugin.name(),
-                    kinds(plugin.kinds()),
+                    plugin.kinds(),
                     directory == null
                             ? "not installed"
                             : damage == null
                                     ? State.of(places, plugin.name(), directory).text()
                                     : damage,
-                    plugin.artifacts().isEmpty() ? "included" : PluginInstaller.size(plugin.bytes()),
-                    directory == null ? "-" : directory.toString(),
-                    plugin.description());
+                    plugin.artifacts().isEmpty() ? 0 : plugin.bytes(),
+                    directory,
+                    plugin.description()));
         }
         installed.forEach((name, directory) -> {
             State state = State.of(places, name, directory);
-            table.row(name, kinds(state.kinds()), state.text(), size(directory), directory.toString(), "");
+            all.add(new Listed(name, state.kinds(), state.text(), size(directory), directory, ""));
         });
+        if (output.format().isDocument()) {
+            ArrayNode list = JsonNodeFactory.instance.arrayNode();
+            all.forEach(each -> each.write(list.addObject()));
+            output.format().print(list, out());
+            return;
+        }
+        TextTable table = new TextTable("PLUGIN", "KIND", "STATE", "SIZE", "WHERE", "DESCRIPTION");
+        for (Listed each : all) {
+            table.row(
+                    each.name(),
+                    kinds(each.kinds()),
+                    each.state(),
+                    each.bytes() == 0 ? "included" : each.bytes() < 0 ? "-" : PluginInstaller.size(each.bytes()),
+                    each.directory() == null ? "-" : each.directory().toString(),
+                    each.description());
+        }
         table.print(out());
         out().flush();
+    }
+
+    /**
+     * A line of the list.
+     *
+     * @param bytes the size of its libraries; 0 when it is included in the distribution, -1 when it cannot be read
+     * @param directory where it is installed; null when it is not
+     */
+    private record Listed(
+            String name,
+            Set<PluginKind> kinds,
+            String state,
+            long bytes,
+            @Nullable Path directory,
+            String description) {
+        void write(ObjectNode to) {
+            to.put("name", name);
+            ArrayNode list = to.putArray("kinds");
+            kinds.forEach(kind -> list.add(kind.toString()));
+            to.put("state", state).put("size_bytes", bytes);
+            to.put("directory", directory == null ? null : directory.toString()).put("description", description);
+        }
     }
 
     private static String kinds(Set<PluginKind> kinds) {
@@ -115,12 +162,11 @@ public final class PluginsCommand implements Runnable {
         }
     }
 
-    private static String size(Path directory) {
+    private static long size(Path directory) {
         try (var inside = Files.list(directory)) {
-            return PluginInstaller.size(
-                    inside.mapToLong(p -> p.toFile().length()).sum());
+            return inside.mapToLong(p -> p.toFile().length()).sum();
         } catch (IOException e) {
-            return "-";
+            return -1;
         }
     }
 
@@ -151,8 +197,7 @@ public final class PluginsCommand implements Runnable {
         PluginDirectories places = places();
         Path there = places.installed().get(name);
         if (there != null && !force && PluginInstaller.damage(plugin, there) == null) {
-            out().println(name + " is installed in " + there);
-            out().flush();
+            done(name, "installed", there, name + " is installed in " + there);
             return;
         }
         PrintWriter err = spec.commandLine().getErr();
@@ -171,24 +216,23 @@ public final class PluginsCommand implements Runnable {
                         repository,
                         from != null,
                         err,
-                        terminal())
+                        Terminal.err())
                 .install(plugin, places.own());
         probe(places, name, directory, err);
-        out().println(name + " is installed in " + directory);
-        out().flush();
+        done(name, "installed", directory, name + " is installed in " + directory);
     }
 
-    /**
-     * Whether standard error is a terminal. {@link System#console} does not answer this: newer JDKs return one without
-     * a terminal.
-     */
-    private static boolean terminal() {
-        try {
-            String file = Path.of("/proc/self/fd/2").toRealPath().toString();
-            return file.startsWith("/dev/pts/") || file.startsWith("/dev/tty");
-        } catch (IOException e) {
-            return false;
+    /** Prints what was done, as text or as a document. */
+    private void done(String name, String state, @Nullable Path directory, String text) {
+        if (output.format().isDocument()) {
+            ObjectNode document = JsonNodeFactory.instance.objectNode();
+            document.put("name", name).put("state", state);
+            document.put("directory", directory == null ? null : directory.toString());
+            output.format().print(document, out());
+            return;
         }
+        out().println(text);
+        out().flush();
     }
 
     /** Loads the plugin once, so that an unusable one is reported now rather than when the server starts. */
@@ -247,8 +291,7 @@ public final class PluginsCommand implements Runnable {
                         e);
             }
         }
-        out().println(name + " is removed; running servers use it until they are stopped");
-        out().flush();
+        done(name, "removed", null, name + " is removed; running servers use it until they are stopped");
     }
 
     private PrintWriter out() {

@@ -6,7 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Ctrl-C (SIGINT) as the wish to end with what has been done so far. A second one ends the process at once. Thread-safe.
+ * Ctrl-C (SIGINT) as a request to end with what has been done so far. A second one ends the process at once. Thread-safe.
  *
  * <pre>{@code
  * try (InterruptSignal interrupt = InterruptSignal.listen()) {

@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.replay;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.client.ClientOptions;
 import io.nereid.app.client.ServerClient;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
@@ -82,6 +85,9 @@ public final class ReplayCommand implements Callable<Integer> {
     @Mixin
     private ClientOptions server;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -90,9 +96,10 @@ public final class ReplayCommand implements Callable<Integer> {
         check();
         PrintWriter out = spec.commandLine().getOut();
         ReplayLog log = ReplayLog.read(files, model);
+        PrintWriter notes = output.format().isDocument() ? spec.commandLine().getErr() : out;
         log.skipped()
-                .forEach((kind, count) ->
-                        out.println(count + " records are skipped: " + kind + " cannot be replayed, only predict_log"));
+                .forEach((kind, count) -> notes.println(
+                        count + " records are skipped: " + kind + " cannot be replayed, only predict_log"));
         if (log.items().isEmpty()) {
             throw ServingException.invalidArgument("nothing to replay in " + files);
         }
@@ -145,6 +152,10 @@ public final class ReplayCommand implements Callable<Integer> {
     private boolean report(ReplayRunner run, ReplayLog log, PrintWriter out) {
         long[] sorted = run.sortedLatencies();
         int failed = run.sent() - sorted.length;
+        if (output.format().isDocument()) {
+            output.format().print(document(run, log, sorted), out);
+            return failed == 0 && run.differing() == 0;
+        }
         out.println(String.format(
                 Locale.ROOT,
                 "%d requests in %.2f s: %.1f per second, %d failed",
@@ -173,6 +184,25 @@ public final class ReplayCommand implements Callable<Integer> {
             run.differences().forEach(difference -> out.println("  " + difference));
         }
         return failed == 0 && run.differing() == 0;
+    }
+
+    private ObjectNode document(ReplayRunner run, ReplayLog log, long[] sorted) {
+        ObjectNode document = ServerClient.JSON.createObjectNode().put("requests", run.sent());
+        document.put("requests_failed", run.sent() - sorted.length).put("duration_seconds", run.seconds());
+        document.put("rate_requests_per_second", run.sent() / run.seconds());
+        if (sorted.length > 0) {
+            document.put("latency_p50_ms", quantile(sorted, 0.5)).put("latency_p90_ms", quantile(sorted, 0.9));
+            document.put("latency_p99_ms", quantile(sorted, 0.99)).put("latency_max_ms", quantile(sorted, 1));
+        }
+        ObjectNode failures = document.putObject("failures");
+        run.failures().forEach((reason, count) -> failures.put(reason, count.sum()));
+        if (compare) {
+            document.put("responses_compared", run.compared()).put("responses_different", run.differing());
+            document.put("requests_without_recorded_response", log.unanswered());
+            ArrayNode differences = document.putArray("differences");
+            run.differences().forEach(differences::add);
+        }
+        return document;
     }
 
     private static double quantile(long[] sorted, double share) {

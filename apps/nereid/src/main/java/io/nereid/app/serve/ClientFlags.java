@@ -44,8 +44,9 @@ final class ClientFlags {
     NereidServer.ClientRules rules(boolean explicitLoads, boolean metrics, List<Path> missing, CommandSpec serve) {
         String settings = console == Switch.off
                 ? null
-                : EffectiveOptions.json(EffectiveOptions.of(
-                        serve.commandLine().getParseResult(), configuration, System.getenv(), true));
+                : EffectiveOptions.document(EffectiveOptions.of(
+                                serve.commandLine().getParseResult(), configuration, System.getenv(), true))
+                        .toString();
         return new NereidServer.ClientRules(explicitLoads, requestLogRoot, metrics, missing, settings);
     }
 }

@@ -10,6 +10,7 @@ import io.nereid.app.connection.OwnerOnlyFile;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
+import io.nereid.app.text.OutputOption;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
@@ -40,6 +41,7 @@ import java.util.concurrent.CompletionException;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -83,6 +85,9 @@ public final class ValidateCommand implements Callable<Integer> {
     @Option(names = "--files-only", description = "Do not load the models into their backends.")
     private boolean filesOnly;
 
+    @Mixin
+    private OutputOption output;
+
     @Spec
     private CommandSpec spec;
 
@@ -91,29 +96,35 @@ public final class ValidateCommand implements Callable<Integer> {
         Logging.configure(Logging.Format.TEXT, Level.SEVERE);
         Path models = directory;
         Path list = modelConfigFile;
+        ValidationReport report =
+                new ValidationReport(output.format(), spec.commandLine().getOut());
         boolean access = accessConfig != null || apiKeys != null;
-        int invalid = access ? access() : 0;
-        if (access && models == null && list == null) {
-            return invalid;
+        if (access) {
+            access(report);
         }
-        return Math.max(invalid, models(models, list));
+        if (!access || models != null || list != null) {
+            models(models, list, report);
+        }
+        report.end();
+        return report.valid() ? 0 : 1;
     }
 
-    private int models(@Nullable Path models, @Nullable Path list) {
+    private void models(@Nullable Path models, @Nullable Path list, ValidationReport report) {
         if (models != null && list == null) {
-            return directory(models);
+            directory(models, report);
+            return;
         }
         if (list != null && models == null) {
-            return list(list);
+            list(list, report);
+            return;
         }
         throw ServingException.invalidArgument(
                 (models == null ? "nothing" : "both a directory and a list") + " to validate is given",
                 "set a model repository, or --model_config_file FILE");
     }
 
-    /** Checks the rules and the keys. Returns the exit code. */
-    private int access() {
-        PrintWriter out = spec.commandLine().getOut();
+    /** Checks the rules and the keys. */
+    private void access(ValidationReport report) {
         List<ServingException> errors = new ArrayList<>();
         Path rules = accessConfig;
         Set<String> roles = AccessConfig.DEFAULT.roles().keySet();
@@ -122,24 +133,20 @@ public final class ValidateCommand implements Callable<Integer> {
             if (errors.isEmpty()) {
                 AccessConfig config = AccessConfigReader.read(rules);
                 roles = config.roles().keySet();
-                out.println("ok: '" + rules + "': " + config.roles().size() + " roles, "
+                report.ok("'" + rules + "': " + config.roles().size() + " roles, "
                         + config.bindings().size() + " bindings, "
                         + config.tokens().size() + " token issuers");
             }
         }
         Path keys = apiKeys;
         if (keys != null) {
-            errors.addAll(keyErrors(keys, errors.isEmpty() ? roles : null, out));
+            errors.addAll(keyErrors(keys, errors.isEmpty() ? roles : null, report));
         }
-        for (ServingException error : errors) {
-            out.println("error: " + error.getMessage() + (error.remedy() == null ? "" : "\n  " + error.remedy()));
-        }
-        out.flush();
-        return errors.isEmpty() ? 0 : 1;
+        errors.forEach(report::error);
     }
 
     /** @param roles the known roles; null when the rules could not be read */
-    private static List<ServingException> keyErrors(Path file, @Nullable Set<String> roles, PrintWriter out) {
+    private static List<ServingException> keyErrors(Path file, @Nullable Set<String> roles, ValidationReport report) {
         if (!Files.exists(file)) {
             return List.of(ServingException.of(
                     ErrorCode.NOT_FOUND,
@@ -160,23 +167,22 @@ public final class ValidateCommand implements Callable<Integer> {
                 }
             }
             if (errors.isEmpty()) {
-                out.println("ok: '" + file + "': " + keys.size() + " API keys");
+                report.ok("'" + file + "': " + keys.size() + " API keys");
             }
         } catch (ServingException e) {
             errors.add(e);
         }
         if (OwnerOnlyFile.isOpen(file)) {
-            out.println("warning: '" + file + "' can be read or written by others than its owner\n  chmod 600 " + file);
+            report.warning("'" + file + "' can be read or written by others than its owner", "chmod 600 " + file);
         }
         return errors;
     }
 
-    private int list(Path file) {
+    private void list(Path file, ValidationReport report) {
         List<ModelListEntry> models = ModelServerConfig.read(file);
         RequestLogger.check(models);
         List<ModelListChange> changes =
                 filesOnly ? tried(models, true) : ProgressPrinter.during(LOADING, err(), () -> tried(models, false));
-        PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
         for (ModelListChange change : changes) {
             ServingException error = change.error();
@@ -187,17 +193,14 @@ public final class ValidateCommand implements Callable<Integer> {
                         "its base path should hold a directory named by a number");
             }
             if (error == null) {
-                out.println("ok: model '" + change.model() + "', versions " + change.load());
+                report.ok("model '" + change.model() + "', versions " + change.load());
             } else {
                 errors++;
-                String remedy = error.remedy();
-                out.println("error: " + error.getMessage() + (remedy == null ? "" : "\n  " + remedy));
+                report.error(error);
             }
         }
-        out.println(
+        report.summary(
                 errors == 0 ? "no problems" : errors + " of " + changes.size() + " models cannot be served as listed");
-        out.flush();
-        return errors == 0 ? 0 : 1;
     }
 
     /** Applies a list to an engine, or returns the changes that this would make by the files on disk. */
@@ -221,24 +224,18 @@ public final class ValidateCommand implements Callable<Integer> {
         return spec.commandLine().getErr();
     }
 
-    private int directory(Path models) {
+    private void directory(Path models, ValidationReport report) {
         List<Backend> backends = InstalledPlugins.load().backends();
         List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(models));
         if (!filesOnly) {
             problems.addAll(ProgressPrinter.during(LOADING, err(), () -> load(models, backends, problems)));
         }
-        PrintWriter out = spec.commandLine().getOut();
-        long errors = 0;
-        for (Problem p : problems) {
-            errors += p.isError() ? 1 : 0;
-            out.println((p.isError() ? "error: " : "warning: ") + p);
-        }
-        out.println(
+        problems.forEach(report::problem);
+        long errors = problems.stream().filter(Problem::isError).count();
+        report.summary(
                 problems.isEmpty()
                         ? "no problems"
                         : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
-        out.flush();
-        return errors == 0 ? 0 : 1;
     }
 
     /** Loads and warms up all models as for serving, members of ensembles first. Returns the problems. */
