@@ -41,6 +41,7 @@ record ModelRow(
         QUEUE(descending(ModelRow::queued)),
         MEMORY(descending(ModelRow::memoryBytes));
 
+        @SuppressWarnings("ImmutableEnumChecker") // comparators of methods: they hold nothing that changes
         private final Comparator<ModelRow> comparator;
 
         Order(Comparator<ModelRow> comparator) {

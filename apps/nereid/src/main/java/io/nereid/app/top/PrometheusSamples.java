@@ -4,6 +4,7 @@ package io.nereid.app.top;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -82,7 +83,7 @@ final class PrometheusSamples {
     }
 
     /** The cumulative buckets of the latencies in seconds, by upper bounds; empty without the histogram. */
-    TreeMap<Double, Double> buckets(String key) {
+    NavigableMap<Double, Double> buckets(String key) {
         return latencies.getOrDefault(key, new TreeMap<>());
     }
 
@@ -91,7 +92,7 @@ final class PrometheusSamples {
      *
      * @return NaN when nothing was counted
      */
-    static double quantile(double quantile, TreeMap<Double, Double> before, TreeMap<Double, Double> after) {
+    static double quantile(double quantile, NavigableMap<Double, Double> before, NavigableMap<Double, Double> after) {
         if (after.isEmpty()) {
             return Double.NaN;
         }

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
+import java.util.NavigableMap;
 
 /**
  * What a server has counted at a moment. Immutable.
@@ -87,8 +87,8 @@ record ServerSample(long nanos, Map<String, Counters> versions, List<Listed> sta
             if (now.success < then.success || now.failed < then.failed) {
                 then = Counters.NONE; // the version was loaded again
             }
-            TreeMap<Double, Double> first = before.metrics.buckets(key);
-            TreeMap<Double, Double> second = metrics.buckets(key);
+            NavigableMap<Double, Double> first = before.metrics.buckets(key);
+            NavigableMap<Double, Double> second = metrics.buckets(key);
             rows.add(new ModelRow(
                     listed.model,
                     listed.version,
