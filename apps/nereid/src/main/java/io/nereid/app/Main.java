@@ -34,6 +34,7 @@ import io.nereid.app.replay.ReplayCommand;
 import io.nereid.app.serve.IgnoredFlags;
 import io.nereid.app.serve.ServeCommand;
 import io.nereid.app.serve.ValidateCommand;
+import io.nereid.app.text.TruthValue;
 import io.nereid.app.top.TopCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -166,7 +167,7 @@ public final class Main {
     }
 
     private static Boolean truth(String text) {
-        Boolean value = IgnoredFlags.truth(text);
+        Boolean value = TruthValue.of(text);
         if (value == null) {
             throw new TypeConversionException("'" + text + "' is not true or false");
         }

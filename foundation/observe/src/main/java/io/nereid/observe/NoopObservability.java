@@ -11,11 +11,6 @@ import org.jspecify.annotations.Nullable;
 /** Counts and traces nothing. Immutable. */
 final class NoopObservability implements Observability {
     @Override
-    public List<RequestSamples> requestSamples(String model, long version) {
-        return List.of();
-    }
-
-    @Override
     public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return List.of();
     }

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
  */
 public interface Observability {
     /** An implementation that counts nothing, traces nothing and has no settings. */
+    @SuppressWarnings("ClassInitializationDeadlock") // nothing names the class of the constant but this interface
     Observability NONE = new NoopObservability();
 
     /**
@@ -30,7 +31,9 @@ public interface Observability {
      * @param version one version, or -1 for all versions
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that is not available
      */
-    List<RequestSamples> requestSamples(String model, long version);
+    default List<RequestSamples> requestSamples(String model, long version) {
+        return List.of();
+    }
 
     /**
      * Starts the trace of a request that has just arrived; null when the request is not sampled.

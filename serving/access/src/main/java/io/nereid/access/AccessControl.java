@@ -17,6 +17,7 @@ import io.nereid.access.credential.ApiKeys;
 import io.nereid.access.credential.BrowserSessions;
 import io.nereid.access.credential.JwkSource;
 import io.nereid.access.credential.Principal;
+import io.nereid.access.credential.SentCredentials;
 import io.nereid.access.credential.TokenVerifier;
 import io.nereid.access.quota.QuotaTable;
 import io.nereid.base.Clock;
@@ -42,7 +43,6 @@ import java.security.MessageDigest;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Base64;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -71,15 +71,11 @@ import org.slf4j.LoggerFactory;
  * }</pre>
  */
 public final class AccessControl implements AccessPolicy, AutoCloseable {
-    /** The header that carries an API key, where {@code authorization} does not. */
-    public static final String KEY_HEADER = "x-api-key";
-
     private static final Logger LOG = LoggerFactory.getLogger(AccessControl.class);
     private static final long POLL_SECONDS = 2;
     private static final Duration KEYS_MAX_AGE = Duration.ofMinutes(10);
     private static final int MOST_TOKEN_CHARS = 16 << 10;
     private static final long USE_MILLIS = 1_000;
-    private static final String AUTHORIZATION = "authorization";
 
     private final AccessOptions options;
     private final Clock clock;
@@ -126,10 +122,12 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
             @Nullable KeyUse use) {
         /** Whether a request carries the same credentials; a key in {@code authorization} comes first. */
         boolean sentWith(RequestHead head) {
-            return header.equals(AUTHORIZATION)
-                    ? head.hasHeader(AUTHORIZATION, value)
-                    : head.header(AUTHORIZATION) == null
-                            && (header.isEmpty() ? head.header(KEY_HEADER) == null : head.hasHeader(KEY_HEADER, value));
+            return header.equals(SentCredentials.AUTHORIZATION)
+                    ? head.hasHeader(SentCredentials.AUTHORIZATION, value)
+                    : head.header(SentCredentials.AUTHORIZATION) == null
+                            && (header.isEmpty()
+                                    ? head.header(SentCredentials.KEY_HEADER) == null
+                                    : head.hasHeader(SentCredentials.KEY_HEADER, value));
         }
     }
 
@@ -313,7 +311,7 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
                 return known.principal;
             }
         }
-        String sent = credentials(head);
+        String sent = SentCredentials.of(head);
         String credentials = sent == null ? sessions.credentials(head) : sent;
         if (credentials == null) {
             return withoutCredentials(now, head, connection);
@@ -321,8 +319,8 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
         if (credentials.length() > MOST_TOKEN_CHARS) {
             throw unauthenticated("the credentials are longer than " + MOST_TOKEN_CHARS + " characters");
         }
-        String value = head.header(AUTHORIZATION);
-        String header = value == null ? KEY_HEADER : AUTHORIZATION;
+        String value = head.header(SentCredentials.AUTHORIZATION);
+        String header = value == null ? SentCredentials.KEY_HEADER : SentCredentials.AUTHORIZATION;
         KeyUse use = null;
         Principal principal;
         if (ApiKeys.isKey(credentials)) {
@@ -337,27 +335,6 @@ public final class AccessControl implements AccessPolicy, AutoCloseable {
             connection.remember(new Remembered(now, header, value == null ? sent : value, principal, use));
         }
         return principal;
-    }
-
-    /** The key or token that a request carries: {@code Bearer}, {@code Basic} with it as the password, or x-api-key. */
-    private static @Nullable String credentials(RequestHead head) {
-        String given = head.header(AUTHORIZATION);
-        if (given == null) {
-            return head.header(KEY_HEADER);
-        }
-        if (given.regionMatches(true, 0, "Bearer ", 0, 7)) {
-            return given.substring(7).strip();
-        }
-        if (given.regionMatches(true, 0, "Basic ", 0, 6)) {
-            try {
-                String pair =
-                        new String(Base64.getDecoder().decode(given.substring(6).strip()), StandardCharsets.UTF_8);
-                return pair.substring(pair.indexOf(':') + 1);
-            } catch (IllegalArgumentException e) {
-                throw unauthenticated("the header 'authorization' is not valid Base64");
-            }
-        }
-        throw unauthenticated("the header 'authorization' has an unknown scheme (expected: Bearer or Basic)");
     }
 
     private static ServingException unauthenticated(String reason) {

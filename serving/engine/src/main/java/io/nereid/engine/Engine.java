@@ -15,7 +15,6 @@ import io.nereid.engine.ensemble.EnsembleLoader;
 import io.nereid.engine.loading.ModelLoader;
 import io.nereid.engine.metrics.EngineMetrics;
 import io.nereid.engine.metrics.HostMetrics;
-import io.nereid.engine.metrics.ModelActivity;
 import io.nereid.engine.options.BackendSettings;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.EngineServable;
@@ -30,7 +29,6 @@ import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.RequestSamples;
 import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.observe.metrics.MetricsWriter;
-import io.nereid.repository.RepositorySource;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.execution.DeviceExecutor;
@@ -394,9 +392,13 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         return found;
     }
 
-    /** The models that lie in the repositories, to be read from the disk. */
-    public RepositorySource repository() {
-        return sources.repository();
+    /**
+     * Reads from the disk what a repository holds of a model, loaded or not. Blocks.
+     *
+     * @return null for a model that is not in a repository
+     */
+    public @Nullable ModelFiles files(String model) {
+        return ModelFiles.read(sources.repository(), model);
     }
 
     /** Returns what every loaded version does at this moment, those that are being loaded or unloaded too. */

@@ -3,6 +3,7 @@
 package io.nereid.app.access;
 
 import io.nereid.access.AccessControl;
+import io.nereid.access.credential.SentCredentials;
 import io.nereid.base.access.Operation;
 import io.nereid.protocols.openapi.options.AccessDescription;
 import java.util.ArrayList;
@@ -32,7 +33,7 @@ public final class AccessSchemes implements AccessDescription {
         if (access.hasCredentials()) {
             schemes.put(
                     BEARER, Map.of("type", "http", "scheme", "bearer", "description", "An API key or a token (JWT)"));
-            schemes.put(KEY, Map.of("type", "apiKey", "in", "header", "name", AccessControl.KEY_HEADER));
+            schemes.put(KEY, Map.of("type", "apiKey", "in", "header", "name", SentCredentials.KEY_HEADER));
             schemes.put(
                     BASIC,
                     Map.of("type", "http", "scheme", "basic", "description", "An API key or a token as password"));

@@ -3,7 +3,7 @@
 package io.nereid.app.config;
 
 import io.nereid.app.config.ConfigurationFile.Entry;
-import io.nereid.app.serve.IgnoredFlags;
+import io.nereid.app.text.TruthValue;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import java.nio.file.Path;
@@ -163,7 +163,7 @@ public record ServeConfiguration(
             return entry.values().stream().map(value -> name + "=" + value).toList();
         }
         String value = entry.values().get(0);
-        Boolean on = IgnoredFlags.truth(value);
+        Boolean on = TruthValue.of(value);
         if (on == null) {
             throw ServingException.invalidArgument(
                     file.place(entry) + ": '" + entry.key() + "' is '" + value + "' (expected: true or false)");

@@ -136,7 +136,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
         x.require(Permission.METADATA, name);
         executor.execute(() -> {
             try {
-                x.reply(HttpReply.json(200, StoredModelReport.of(engine.repository(), name)));
+                x.reply(HttpReply.json(200, StoredModelReport.of(engine, name)));
             } catch (RuntimeException e) {
                 x.fail(ServingException.from(e));
             }

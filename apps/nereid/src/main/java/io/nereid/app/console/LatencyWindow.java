@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.console;
 
-import io.nereid.engine.metrics.ModelActivity;
+import io.nereid.engine.ModelActivity;
 import java.util.ArrayDeque;
 
 /**

@@ -6,7 +6,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.access.Caller;
 import io.nereid.base.access.Permission;
 import io.nereid.engine.Engine;
-import io.nereid.engine.metrics.ModelActivity;
+import io.nereid.engine.ModelActivity;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.MemoryRegion;

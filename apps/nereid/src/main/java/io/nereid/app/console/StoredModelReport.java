@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.repository.RepositorySource;
-import io.nereid.repository.layout.StoredModel;
+import io.nereid.engine.Engine;
+import io.nereid.engine.ModelFiles;
 import io.nereid.repository.problem.TextFiles;
 import java.nio.file.Path;
 
@@ -22,26 +22,27 @@ final class StoredModelReport {
     private StoredModelReport() {}
 
     /** Reads a model from the disk. Blocks. */
-    static String of(RepositorySource repository, String name) {
+    static String of(Engine engine, String name) {
         ObjectNode report = JSON.createObjectNode().put("name", name);
-        StoredModel model = repository.stored(name);
+        ModelFiles model = engine.files(name);
         report.put("stored", model != null);
         if (model == null) {
             return report.toString();
         }
-        report.put("directory", model.entry().place().toString());
+        report.put("directory", model.place().toString());
         ArrayNode versions = report.putArray("versions");
-        for (StoredModel.Version version : model.versions()) {
-            ObjectNode each = versions.addObject().put("version", Long.toString(version.version()));
-            each.put("selected", model.aspired().contains(version));
+        for (ModelFiles.Version version : model.versions()) {
+            ObjectNode each = versions.addObject()
+                    .put("version", Long.toString(version.version()))
+                    .put("selected", version.selected());
             ServingException error = version.error();
             if (error != null) {
                 each.put("error", error.describe());
             }
         }
         ArrayNode problems = report.putArray("problems");
-        model.problems().forEach(problem -> problems.add(problem.toString()));
-        Path file = repository.configuration(model);
+        model.problems().forEach(problem -> problems.add(problem));
+        Path file = model.configuration();
         if (file != null) {
             report.put("configurationFile", file.toString());
             try {
@@ -50,7 +51,7 @@ final class StoredModelReport {
                 report.put("configurationText", "# " + e.describe());
             }
         }
-        report.set("written", JSON.valueToTree(model.config().document()));
+        report.set("written", JSON.valueToTree(model.written()));
         return report.toString();
     }
 }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.app.text.TruthValue;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -192,20 +192,11 @@ public final class IgnoredFlags {
     }
 
     private static boolean parse(CommandSpec serve, String name, @Nullable String text) {
-        Boolean value = text == null ? null : truth(text);
+        Boolean value = text == null ? null : TruthValue.of(text);
         if (value == null) {
             throw new ParameterException(
                     serve.commandLine(), "invalid value '" + text + "' for " + name + " (expected: true or false)");
         }
         return value;
-    }
-
-    /** Reads a truth value in the forms that {@code tritonserver} takes; null for anything else. */
-    public static @Nullable Boolean truth(String text) {
-        return switch (text.toLowerCase(Locale.ROOT)) {
-            case "true", "on", "1" -> Boolean.TRUE;
-            case "false", "off", "0" -> Boolean.FALSE;
-            default -> null;
-        };
     }
 }

@@ -4,7 +4,7 @@ package io.nereid.app.console;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.engine.metrics.ModelActivity;
+import io.nereid.engine.ModelActivity;
 import org.junit.jupiter.api.Test;
 
 /** Quantiles from the counts of a histogram. */

@@ -5,7 +5,6 @@ package io.nereid.protocols.v2;
 import io.nereid.base.ServingException;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.Observability;
-import io.nereid.observe.RequestSamples;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
@@ -95,11 +94,6 @@ public final class FakeObservation implements Observability {
         log.put("log_info", true);
         log.put("log_verbose_level", 0L);
         log.put("log_format", "default");
-    }
-
-    @Override
-    public List<RequestSamples> requestSamples(String model, long version) {
-        return List.of();
     }
 
     @Override

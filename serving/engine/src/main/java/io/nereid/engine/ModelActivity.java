@@ -1,7 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.engine.metrics;
+package io.nereid.engine;
 
+import io.nereid.base.Experimental;
 import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.statistics.Histogram;
 import io.nereid.engine.statistics.ModelStatistics;
@@ -17,9 +18,10 @@ import io.nereid.observe.ModelStatisticsSnapshot;
  * @param latencyCounts successful requests by their time from arrival to response: as many as there are
  *     {@link #latencyBounds bounds}, and one for the slower ones
  */
+@Experimental
 public record ModelActivity(ModelStatisticsSnapshot statistics, long queued, long inFlight, long[] latencyCounts) {
     /** Reads the counters of a version. */
-    public static ModelActivity of(EngineServable servable) {
+    static ModelActivity of(EngineServable servable) {
         ModelStatistics statistics = servable.statistics();
         long[] counts = new long[statistics.request.bounds().length + 1];
         for (int i = 0; i < counts.length; i++) {
