@@ -9,7 +9,8 @@ import {ago, bytes, micros, number, rate} from '../format.js';
 import {modelState, notice} from '../ui.js';
 import {actions, load, obstacle, unload} from '../manage.js';
 
-const ROW = 43;
+/** The height of a row in pixels, as it was drawn. */
+let rowHeight = 43;
 let search = '';
 let state = '';
 let sort = {by: 'name', down: false};
@@ -67,8 +68,8 @@ function row({model, ...t}) {
 
 export function view() {
   const list = chosen();
-  const first = Math.max(0, Math.min(Math.floor(top / ROW) - 5, list.length - 1));
-  const last = Math.min(list.length, first + Math.ceil(height / ROW) + 12);
+  const first = Math.max(0, Math.min(Math.floor(top / rowHeight) - 5, list.length - 1));
+  const last = Math.min(list.length, first + Math.ceil(height / rowHeight) + 12);
   const closed = obstacle();
   const results = [...actions].filter(([, a]) => !a.busy && a.kind === 'bad');
   return html`<h1>Models</h1>
@@ -80,14 +81,19 @@ export function view() {
         <label class="inline">State <select .value=${state} @change=${e => { state = e.target.value; changed(); }}>
           ${['', 'serving', 'failed', 'not loaded'].map(s => html`<option value=${s} ?selected=${s === state}>${s || 'all'}</option>`)}</select></label>
         <span class="soft" role="status">${list.length === store.models.size ? `${list.length} models` : `${list.length} of ${store.models.size} models`}</span></div>
-      <div class="models" tabindex="0" role="region" aria-label="Models" @scroll=${e => { top = e.target.scrollTop; height = e.target.clientHeight; changed(); }}>
+      <div class="models" tabindex="0" role="region" aria-label="Models" @scroll=${e => {
+        top = e.target.scrollTop;
+        height = e.target.clientHeight;
+        rowHeight = e.target.querySelector('tbody tr:not(.spacer)')?.getBoundingClientRect().height || rowHeight;
+        changed();
+      }}>
         <table aria-rowcount=${list.length + 1}><thead><tr>${header('name', 'Model')}<th>State</th><th class="optional">Versions</th><th class="optional">Backend</th>
           ${header('rate', 'Requests')}${header('p50', 'p50', 'optional')}${header('p99', 'p99', 'optional')}${header('errors', 'Errors', 'optional')}
           ${header('queue', 'Queue', 'optional')}${header('memory', 'Memory', 'optional')}${header('last', 'Last request', 'optional')}<th>Actions</th></tr></thead>
           <tbody>
-            <tr class="spacer" aria-hidden="true"><td colspan="12" .style=${`height: ${first * ROW}px`}></td></tr>
+            <tr class="spacer" aria-hidden="true"><td colspan="12" .style=${`height: ${first * rowHeight}px`}></td></tr>
             ${repeat(list.slice(first, last), m => m.model.name, row)}
-            <tr class="spacer" aria-hidden="true"><td colspan="12" .style=${`height: ${(list.length - last) * ROW}px`}></td></tr>
+            <tr class="spacer" aria-hidden="true"><td colspan="12" .style=${`height: ${(list.length - last) * rowHeight}px`}></td></tr>
           </tbody></table></div>
       ${store.models.size === 0 ? html`<p class="soft">There are no models. A model is a directory with numbered version directories, or a file such as
         <code>iris.onnx</code>, in the folder that <code>nereid serve FOLDER</code> names.</p>` : nothing}

@@ -205,5 +205,5 @@ function timing(header) {
     return nothing;
   }
   const parts = header.split(',').map(part => [part.trim().split(';')[0], /dur=([\d.]+)/.exec(part)?.[1]]).filter(([, d]) => d !== undefined);
-  return parts.length ? html`; in the server: ${parts.map(([name, d]) => `${name} ${micros(Number(d) * 1000)}`).join(', ')}` : nothing;
+  return parts.length ? html`; in the server: ${parts.map(([name, d]) => `${name.replace(/_/g, ' ')} ${micros(Number(d) * 1000)}`).join(', ')}` : nothing;
 }
