@@ -6,7 +6,11 @@ import io.nereid.json.JsonWriter;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
@@ -22,7 +26,7 @@ final class LogBuffer extends Handler {
     private final SimpleFormatter messages = new SimpleFormatter();
 
     // guarded by this
-    private final ArrayDeque<byte[]> lines = new ArrayDeque<>();
+    private final ArrayDeque<LogRecord> records = new ArrayDeque<>();
     private long added;
 
     /** Begins to keep what is logged. */
@@ -35,27 +39,37 @@ final class LogBuffer extends Handler {
         long[] read = {0};
         return () -> {
             ByteArrayOutputStream next = new ByteArrayOutputStream();
+            List<LogRecord> unread = new ArrayList<>();
             synchronized (this) {
-                long first = added - lines.size();
-                if (read[0] < first && read[0] > 0) {
-                    next.writeBytes(("{\"missed\":" + (first - read[0]) + "}\n")
-                            .getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+                long first = added - records.size();
+                if (read[0] > 0 && read[0] < first) {
+                    next.writeBytes(("{\"missed\":" + (first - read[0]) + "}\n").getBytes(StandardCharsets.US_ASCII));
                 }
                 long at = first;
-                for (byte[] line : lines) {
+                for (LogRecord entry : records) {
                     if (at >= read[0]) {
-                        next.writeBytes(line);
+                        unread.add(entry);
                     }
                     at++;
                 }
                 read[0] = added;
             }
+            unread.forEach(entry -> next.writeBytes(line(entry)));
             return next.toByteArray();
         };
     }
 
+    /** Keeps a record as it is: it becomes text only when a page shows it. */
     @Override
-    public void publish(LogRecord entry) {
+    public synchronized void publish(LogRecord entry) {
+        records.addLast(entry);
+        added++;
+        if (records.size() > MOST) {
+            records.removeFirst();
+        }
+    }
+
+    private byte[] line(LogRecord entry) {
         JsonWriter json = new JsonWriter(256);
         json.beginObject()
                 .name("time")
@@ -71,15 +85,9 @@ final class LogBuffer extends Handler {
             json.name("exception").value(shortened(trace));
         }
         json.endObject();
-        byte[] line = java.util.Arrays.copyOf(json.array(), json.length() + 1);
+        byte[] line = Arrays.copyOf(json.array(), json.length() + 1);
         line[json.length()] = '\n';
-        synchronized (this) {
-            lines.addLast(line);
-            added++;
-            if (lines.size() > MOST) {
-                lines.removeFirst();
-            }
-        }
+        return line;
     }
 
     private static String level(Level level) {
