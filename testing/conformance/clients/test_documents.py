@@ -140,7 +140,14 @@ def operating(reader, number, lines):
     return None
 
 
+def command_line(reader, number, lines):
+    if lines[0].startswith("nereid models"):
+        reader.serve("nereid serve examples/models")
+    return None
+
+
 PREPARE = {
+    "docs/CLI.md": command_line,
     "docs/CONFIGURATION.md": configuration,
     "docs/EXPLAIN.md": explain,
     "docs/FORMATS.md": formats,
