@@ -47,7 +47,7 @@ record ModelRow(
         Order(Comparator<ModelRow> comparator) {
             this.comparator = comparator
                     .thenComparing(ModelRow::model)
-                    .thenComparing(row -> row.version().length())
+                    .thenComparingInt(row -> row.version().length())
                     .thenComparing(ModelRow::version);
         }
 
