@@ -116,6 +116,10 @@ class ConfigurationTest {
         assertThat(run(Map.of(), "config", "show", "--cache-config", "redis,password=abc"))
                 .isZero();
         assertThat(out.toString()).doesNotContain("abc").contains("(not shown)");
+        out.getBuffer().setLength(0);
+        assertThat(run(Map.of(), "config", "show", "--http-restricted-api", "model-repository:admin-key=abc, =d"))
+                .isZero();
+        assertThat(out.toString()).doesNotContain("abc", ", =d").contains("model-repository:admin-key=(not shown)");
     }
 
     @Test

@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.OptionSpec;
@@ -29,6 +30,9 @@ public final class EffectiveOptions {
     /** Values that are secrets themselves, not files with them, alone or as part of a setting. */
     private static final Pattern SECRET =
             Pattern.compile("((?:password|secret|token|credential)[^=,/]*(?<!file)=)[^,]*");
+
+    /** tritonserver's options that restrict calls to those who send a header, whose value is the secret. */
+    private static final Set<String> RESTRICTED = Set.of("--http-restricted-api", "--grpc-restricted-protocol");
 
     /**
      * One option. Immutable.
@@ -72,7 +76,10 @@ public final class EffectiveOptions {
             boolean set = !origin.equals("default");
             boolean shown = set || !option.hidden() && (all || value != null && !isEmpty(value));
             if (shown && !option.usageHelp() && !option.versionHelp()) {
-                rows.add(new Row(name.replaceFirst("^-+", ""), mask(name, shown(value)), origin));
+                rows.add(new Row(
+                        name.replaceFirst("^-+", ""),
+                        RESTRICTED.contains(name) ? restricted(value) : mask(name, shown(value)),
+                        origin));
             }
         }
         return rows;
@@ -106,6 +113,14 @@ public final class EffectiveOptions {
                     : String.join(", ", list.stream().map(Object::toString).toList());
         }
         return value instanceof Object[] array ? Arrays.toString(array) : value.toString();
+    }
+
+    private static String restricted(@Nullable Object value) {
+        return value instanceof List<?> list
+                ? shown(list.stream()
+                        .map(e -> e.toString().replaceFirst("(?s)=.*", "=(not shown)"))
+                        .toList())
+                : shown(value);
     }
 
     private static String mask(String name, String value) {

@@ -17,6 +17,7 @@ import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
 import java.net.URL;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -120,11 +121,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
         String path = x.path();
         if (!path.startsWith(PATH + "/")) {
             // Relative, so that it stays right behind a proxy with a path prefix.
-            x.reply(new HttpReply(
-                    308,
-                    "",
-                    new String[] {"location", "console/"},
-                    HttpReply.text(308, "", "").content()));
+            x.reply(new HttpReply(308, "", new String[] {"location", "console/"}, new ResponseBody(new byte[0], 0)));
             return;
         }
         assets.reply(x, path.substring(PATH.length() + 1));

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
-/** The options that say what clients that may load models may bring. Set by picocli, then only read. */
+/** The options that say what clients may do and see. Set by picocli, then only read. */
 final class ClientFlags {
     @Option(
             names = "--allow-model-upload",

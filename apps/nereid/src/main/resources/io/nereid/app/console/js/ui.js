@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts that several pages use.
 
-import {html, nothing} from '../lib/lit-html/lit-html.js';
+import {html, nothing, svg} from '../lib/lit-html/lit-html.js';
 
 const STATES = {
   AVAILABLE: ['good', 'available'], LOADING: ['warn', 'loading'], WARMING: ['warn', 'warming up'], TRACKED: ['warn', 'waiting to load'],
@@ -54,8 +54,6 @@ export function bars(items, describe) {
   return html`<svg class="bars" viewBox="0 0 ${width} ${height}" role="img" aria-label=${describe}>
     ${items.map((item, i) => bar(item, i * 24 + 3, zero, scale, left, width - right))}</svg>`;
 }
-
-import {svg} from '../lib/lit-html/lit-html.js';
 
 function bar(item, y, zero, scale, left, end) {
   const length = Math.max(1, Math.abs(item.value) * scale);
