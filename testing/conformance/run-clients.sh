@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
 # Runs the published clients of the protocols against the server. Reports skipped suites prominently; fails when a suite fails.
+# Most suites wait for servers to start, so two run at a time (NEREID_CLIENTS_LANES); the output of each is printed when it ends.
 set -uo pipefail
 cd "$(dirname "$0")"
 here=$PWD
 root=$(cd ../.. && pwd)
 cache=${NEREID_CLIENTS_CACHE:-$here/target/clients}
 venv=$cache/venv
-skipped=()
-failed=()
-flaky=()
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+lanes=${NEREID_CLIENTS_LANES:-2}
 
 loud() { printf '\n!!! %s\n' "$*"; }
 
+# result skipped|failed|flaky <what>
+result() { echo "$2" >>"$results/$1"; }
+
 skip() {
     loud "SKIPPED: $1: $2"
-    skipped+=("$1: $2")
+    result skipped "$1: $2"
 }
 
 if [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin/nereid >/dev/null 2>&1; then
@@ -58,18 +62,16 @@ fi
 
 # suite <name> <requirements> <modules to import> <test files>: a process each, for two clients bring the same proto package.
 suite() {
-    local name=$1 needs=$2 module=$3
+    local name=$1 needs=$2 module=$3 said
     shift 3
-    if [ "$needs" != base ] && ! install "$needs"; then
+    if [ -e "$results/no-$needs" ]; then
         skip "$name" "pip could not install it: $(grep -m1 ERROR "$cache/pip-$needs.log")"
         return
     fi
-    if ! "$python" -c "import $module" 2>"/tmp/nereid-import.$$"; then
-        skip "$name" "it does not import: $(tail -n 1 "/tmp/nereid-import.$$")"
-        rm -f "/tmp/nereid-import.$$"
+    if ! said=$("$python" -c "import $module" 2>&1); then
+        skip "$name" "it does not import: ${said##*$'\n'}"
         return
     fi
-    rm -f "/tmp/nereid-import.$$"
     run "$python" "$name" "$@"
 }
 
@@ -96,90 +98,43 @@ run() {
         if [ ${#again[@]} -ge 1 ] && [ ${#again[@]} -le 3 ] && ! grep -q '^ERROR ' "$said" && pytests "$with" "${again[@]}"; then
             loud "FLAKY: $name: ${again[*]} passed only on the second try"
             for line in "${again[@]}"; do
-                if known "$line"; then flaky+=("$name: $line"); else failed+=("$name: $line passed only on the second try"); fi
+                if known "$line"; then result flaky "$name: $line"; else result failed "$name: $line passed only on the second try"; fi
             done
         else
-            failed+=("$name")
+            result failed "$name"
         fi
     fi
-    while read -r line; do skipped+=("$name: ${line#SKIPPED }"); done < <(grep '^SKIPPED ' "$said")
+    while read -r line; do result skipped "$name: ${line#SKIPPED }"; done < <(grep '^SKIPPED ' "$said")
     rm -f "$said"
 }
 
-# beside <as for a suite>: runs a suite that mostly waits in parallel with the next ones, up to `besides`, which reports its result.
-beside() {
-    beside_name=$1
-    install "$2"
+# lane <command…>: runs a function of this file as soon as a lane is free, and prints its output when it ends.
+lane() {
+    while [ "$(jobs -rp | wc -l)" -ge "$lanes" ]; do wait -n; done
     (
-        failed=()
-        suite "$@"
-        [ ${#failed[@]} -eq 0 ]
-    ) >"$cache/beside.log" 2>&1 &
-    beside_job=$!
+        said=$(mktemp)
+        "$@" >"$said" 2>&1
+        exec 9>"$results/print"
+        flock 9
+        cat "$said"
+        rm "$said"
+    ) &
 }
 
-besides() {
-    wait "$beside_job" || failed+=("$beside_name")
-    cat "$cache/beside.log"
-    if grep -q '^!!! SKIPPED\|^SKIPPED' "$cache/beside.log"; then
-        skipped+=("$beside_name, or a part of it: see above")
-    fi
+# alone <command…>: suites that use the ports of the documents' commands take turns.
+alone() {
+    exec 8>"$results/alone"
+    flock 8
+    "$@" 8>&-
 }
 
-suite "REST, curl, bad input" base numpy test_rest.py
-suite "process" base numpy test_process.py
-suite "who may do what: HTTP" base numpy test_access.py
-suite "who may do what: the commands, kubectl" base numpy test_cli_access.py
-suite "nereid fetch" base numpy test_fetch.py
-suite "metrics: promtool, OpenMetrics" metrics "prometheus_client, yaml" test_metrics.py
-suite "tritonclient http" triton tritonclient.http test_triton_http.py
-suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
-suite "who may do what: tritonclient" triton tritonclient.grpc test_access_triton.py
-suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
-suite "OpenAPI documents: openapi-spec-validator, OpenAPI Generator" openapi "openapi_spec_validator, pydantic" test_openapi.py
-suite "kserve SDK" kserve kserve test_kserve.py
-# The client for Java with KServe's server, of another implementation than Nereid.
-if "$python" -c "import kserve" 2>/dev/null; then
-    printf '\n=== client for Java with the kserve SDK\n'
-    (cd "$root" && NEREID_CLIENTS_PYTHON=$python ./mvnw -B -ntp -q -Pquick -pl testing/conformance -am -Dtest=ClientOfKServeTest \
-        -Dsurefire.failIfNoSpecifiedTests=false test) || failed+=("client for Java with the kserve SDK")
-else
-    skip "client for Java with the kserve SDK" "the kserve SDK is not installed"
-fi
+for needs in metrics triton grpc openapi kserve control console minilm mlflow onnx; do
+    install "$needs" || touch "$results/no-$needs"
+done
 if ! install control-more; then
     loud "without pyarrow, scikit-learn and shap: what the control plane's suites do with them is skipped, see below" \
         "($(grep -m1 ERROR "$cache/pip-control-more.log"))"
 fi
-command -v kubectl >/dev/null || skip "kubectl with the control plane" "kubectl is not installed"
-suite "the commands of README.md" control "tritonclient.grpc, yaml" test_readme.py
-suite "the commands of the other documents" control "tritonclient.grpc, yaml" test_documents.py
-beside "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
-suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
-suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
-suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
-suite "control plane: transformers in Java and Python" control "tritonclient.grpc, tritonclient.http, yaml" test_control_transformers.py
-suite "control plane: stores and credentials" control yaml test_control_storage.py
-suite "control plane: explainers" control "tritonclient.grpc, yaml" test_control_explain.py
-suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_control_logger.py
-suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
-suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
-besides
-suite "the web console in Chromium" console "selenium, axe_core_python" test_console.py
-suite "MiniLM" minilm tokenizers test_minilm.py
-
-suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
-suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
-suite "tritonserver's options and scripts" triton tritonclient.grpc test_tritonserver.py
-suite "Python models" triton tritonclient.grpc test_python_backend.py
-suite "Python models written for Triton" triton tritonclient.grpc test_python_models.py
-suite "model formats" triton tritonclient.grpc test_formats.py
-suite "scikit-learn, XGBoost, LightGBM and CatBoost as they are now" base numpy test_libraries.py
-suite "models of plugins" triton tritonclient.grpc test_plugins.py
-suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
-suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
-suite "MLflow's Python functions" mlflow "mlflow.pyfunc, pandas" test_mlflow_functions.py
-suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
-
 # TensorFlow brings its own protobuf, which conflicts with the other clients: it gets a separate environment.
 tfserving=${NEREID_CLIENTS_TENSORFLOW:-$cache/venv-tensorflow/bin/python}
 if [ ! -x "$tfserving" ]; then
@@ -187,32 +142,91 @@ if [ ! -x "$tfserving" ]; then
         "$cache/venv-tensorflow/bin/pip" install -q --disable-pip-version-check --retries 2 -r clients/requirements-base.txt \
             -r clients/requirements-tfserving.txt
 fi >"$cache/pip-tfserving.log" 2>&1
+
+# The client for Java with KServe's server, of another implementation than Nereid.
+java_client() {
+    local name=$1
+    if "$python" -c "import kserve" 2>/dev/null; then
+        printf '\n=== %s\n' "$name"
+        (cd "$root" && NEREID_CLIENTS_PYTHON=$python ./mvnw -B -ntp -q -Pquick -pl testing/conformance -am -Dtest=ClientOfKServeTest \
+            -Dsurefire.failIfNoSpecifiedTests=false test) || result failed "$name"
+    else
+        skip "$name" "the kserve SDK is not installed"
+    fi
+}
+
+perf() {
+    if [ -z "${PERF_ANALYZER:-}" ] && ! PERF_ANALYZER=$(command -v perf_analyzer); then
+        if ./install-perf-analyzer.sh "$cache/perf" "${NEREID_CLIENTS_PIP:-$venv/bin/pip}" >"$cache/perf.log" 2>&1; then
+            PERF_ANALYZER=$cache/perf/perf_analyzer
+        fi
+    fi
+    if [ -z "${PERF_ANALYZER:-}" ]; then
+        skip perf_analyzer "it could not be installed: $(tail -n 1 "$cache/perf.log")"
+        return
+    fi
+    export PERF_ANALYZER
+    suite "perf_analyzer" base numpy test_perf_analyzer.py
+}
+
+command -v kubectl >/dev/null || skip "kubectl with the control plane" "kubectl is not installed"
+# The longest first.
+lane suite "scikit-learn, XGBoost, LightGBM and CatBoost as they are now" base numpy test_libraries.py
+lane alone suite "the commands of the other documents" control "tritonclient.grpc, yaml" test_documents.py
+lane suite "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
+lane suite "REST, curl, bad input" base numpy test_rest.py
+lane suite "process" base numpy test_process.py
+lane suite "who may do what: HTTP" base numpy test_access.py
+lane suite "who may do what: the commands, kubectl" base numpy test_cli_access.py
+lane suite "nereid fetch" base numpy test_fetch.py
+lane suite "metrics: promtool, OpenMetrics" metrics "prometheus_client, yaml" test_metrics.py
+lane suite "tritonclient http" triton tritonclient.http test_triton_http.py
+lane suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
+lane suite "who may do what: tritonclient" triton tritonclient.grpc test_access_triton.py
+lane suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
+lane suite "OpenAPI documents: openapi-spec-validator, OpenAPI Generator" openapi "openapi_spec_validator, pydantic" test_openapi.py
+lane suite "kserve SDK" kserve kserve test_kserve.py
+lane java_client "client for Java with the kserve SDK"
+lane alone suite "the commands of README.md" control "tritonclient.grpc, yaml" test_readme.py
+lane suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
+lane suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
+lane suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
+lane suite "control plane: transformers in Java and Python" control "tritonclient.grpc, tritonclient.http, yaml" test_control_transformers.py
+lane suite "control plane: stores and credentials" control yaml test_control_storage.py
+lane suite "control plane: explainers" control "tritonclient.grpc, yaml" test_control_explain.py
+lane suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_control_logger.py
+lane suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
+lane suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
+lane suite "the web console in Chromium" console "selenium, axe_core_python" test_console.py
+lane suite "MiniLM" minilm tokenizers test_minilm.py
+
+lane suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
+lane suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
+lane suite "tritonserver's options and scripts" triton tritonclient.grpc test_tritonserver.py
+lane suite "Python models" triton tritonclient.grpc test_python_backend.py
+lane suite "Python models written for Triton" triton tritonclient.grpc test_python_models.py
+lane suite "model formats" triton tritonclient.grpc test_formats.py
+lane suite "models of plugins" triton tritonclient.grpc test_plugins.py
+lane suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
+lane suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
+lane suite "MLflow's Python functions" mlflow "mlflow.pyfunc, pandas" test_mlflow_functions.py
+lane suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
+
+export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
-    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
-    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "who may do what: TensorFlow Serving's stubs" test_access_tfserving.py
-    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow's own models" test_tensorflow.py
+    lane run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
+    lane run "$tfserving" "who may do what: TensorFlow Serving's stubs" test_access_tfserving.py
+    lane run "$tfserving" "TensorFlow's own models" test_tensorflow.py
 else
     skip "TensorFlow Serving's stubs" "pip could not install them: $(grep -m1 ERROR "$cache/pip-tfserving.log")"
 fi
 
-if [ -z "${PERF_ANALYZER:-}" ] && ! PERF_ANALYZER=$(command -v perf_analyzer); then
-    if ./install-perf-analyzer.sh "$cache/perf" "${NEREID_CLIENTS_PIP:-$venv/bin/pip}" >"$cache/perf.log" 2>&1; then
-        PERF_ANALYZER=$cache/perf/perf_analyzer
-    fi
-fi
-if [ -n "${PERF_ANALYZER:-}" ]; then
-    export PERF_ANALYZER
-    suite "perf_analyzer" base numpy test_perf_analyzer.py
-else
-    skip perf_analyzer "it could not be installed: $(tail -n 1 "$cache/perf.log")"
-fi
+lane perf
 
+wait
 echo
-for line in "${skipped[@]:-}"; do
-    [ -n "$line" ] || continue
-    echo "SKIPPED  $line"
-    [ -z "${NEREID_SKIPS:-}" ] || echo "clients: $line" >>"$NEREID_SKIPS"
+for kind in skipped flaky failed; do
+    [ ! -s "$results/$kind" ] || sed "s/^/$(printf '%-8s ' "${kind^^}")/" "$results/$kind"
 done
-for line in "${flaky[@]:-}"; do [ -n "$line" ] && echo "FLAKY    $line"; done
-for line in "${failed[@]:-}"; do [ -n "$line" ] && echo "FAILED   $line"; done
-[ ${#failed[@]} -eq 0 ]
+[ -z "${NEREID_SKIPS:-}" ] || [ ! -s "$results/skipped" ] || sed 's/^/clients: /' "$results/skipped" >>"$NEREID_SKIPS"
+[ ! -s "$results/failed" ]

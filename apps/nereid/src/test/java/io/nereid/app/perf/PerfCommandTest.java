@@ -249,7 +249,8 @@ class PerfCommandTest {
                     .path("loads")
                     .path(0);
             assertThat(load.path("requests_failed").asLong()).isZero();
-            assertThat(load.path("server").path("batch_size_mean").asDouble()).isEqualTo(2);
+            // The server counts a request after its answer: one of the former run, of batch size 1, may be among them.
+            assertThat(load.path("server").path("batch_size_mean").asDouble()).isGreaterThan(1);
         }
         assertThat(run("perf", "simple", "--url=" + url, "--data=" + recorded, "--batch-size=2"))
                 .isEqualTo(1);
