@@ -28,7 +28,7 @@ def server(tmp_path_factory):
 def measure(server, model, *arguments):
     command = [
         PROGRAM, "-m", model, "-u", server.base, "--measurement-mode", "count_windows", "--measurement-request-count", "100",
-        "--max-trials", "3", "--stability-percentage", "999", *arguments,
+        "--max-trials", "10", "--stability-percentage", "999", *arguments,
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     text = done.stdout + done.stderr

@@ -36,6 +36,7 @@ import io.nereid.app.serve.ServeCommand;
 import io.nereid.app.serve.ValidateCommand;
 import io.nereid.app.text.TruthValue;
 import io.nereid.app.top.TopCommand;
+import io.nereid.app.tune.TuneCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -62,6 +63,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             InferCommand.class,
             ReplayCommand.class,
             PerfCommand.class,
+            TuneCommand.class,
             ModelsCommand.class,
             HealthCommand.class,
             OpenCommand.class,

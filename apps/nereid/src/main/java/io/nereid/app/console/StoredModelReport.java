@@ -29,7 +29,7 @@ final class StoredModelReport {
         if (model == null) {
             return report.toString();
         }
-        report.put("directory", model.place().toString());
+        report.put("directory", model.place().toAbsolutePath().normalize().toString());
         ArrayNode versions = report.putArray("versions");
         for (ModelFiles.Version version : model.versions()) {
             ObjectNode each = versions.addObject()
@@ -44,7 +44,7 @@ final class StoredModelReport {
         model.problems().forEach(problem -> problems.add(problem));
         Path file = model.configuration();
         if (file != null) {
-            report.put("configurationFile", file.toString());
+            report.put("configurationFile", file.toAbsolutePath().normalize().toString());
             try {
                 report.put("configurationText", TextFiles.read(file, TextFiles.MAX_CONFIG));
             } catch (ServingException e) {

@@ -22,7 +22,7 @@ import picocli.CommandLine.TypeConversionException;
 
 /** The options that say what requests contain. Set by picocli; confined to one thread. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
-final class InputOptions {
+public final class InputOptions {
     private static final long MEMORY = 64L << 20;
 
     @Option(
@@ -30,7 +30,7 @@ final class InputOptions {
             paramLabel = "N",
             defaultValue = "1",
             description = "Rows of a request (default: ${DEFAULT-VALUE}).")
-    int batchSize;
+    private int batchSize;
 
     @Option(
             names = "--shape",
@@ -69,14 +69,24 @@ final class InputOptions {
             paramLabel = "N",
             defaultValue = "1",
             description = "Seed of random inputs and times (default: ${DEFAULT-VALUE}).")
-    long seed;
+    private long seed;
 
     /** The shape of an input. */
     @SuppressWarnings("ArrayRecordComponent")
     record GivenShape(String name, long[] dims) {}
 
+    /** Rows of a request. */
+    public int batchSize() {
+        return batchSize;
+    }
+
+    /** The seed of random inputs and times. */
+    public long seed() {
+        return seed;
+    }
+
     /** Checks the numbers. */
-    void check(OptionChecks checks) {
+    public void check(OptionChecks checks) {
         checks.within("--batch-size", batchSize, 1, 1_000_000);
         checks.within("--samples", samples, 1, 10_000);
         checks.within("--string-length", stringLength, 0, 1 << 20);

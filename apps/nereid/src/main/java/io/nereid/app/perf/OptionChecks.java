@@ -6,29 +6,29 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 
 /** Errors of a command line that only show when all options are known. Confined to one thread. */
-final class OptionChecks {
+public final class OptionChecks {
     private final CommandSpec spec;
 
-    OptionChecks(CommandSpec spec) {
+    public OptionChecks(CommandSpec spec) {
         this.spec = spec;
     }
 
     /** Checks that a number is in a range. */
-    void within(String option, long value, long least, long most) {
+    public void within(String option, long value, long least, long most) {
         if (value < least || value > most) {
             throw wrong(option + " " + value + " (expected: " + least + " to " + most + ")");
         }
     }
 
     /** Checks that a number is above zero. */
-    void above(String option, double value, double least) {
+    public void above(String option, double value, double least) {
         if (!(value > least)) {
             throw wrong(option + " " + value + " (expected: more than " + least + ")");
         }
     }
 
     /** The error of an invalid command line. */
-    ParameterException wrong(String message) {
+    public ParameterException wrong(String message) {
         return new ParameterException(spec.commandLine(), message);
     }
 }

@@ -151,7 +151,7 @@ public final class PerfCommand implements Callable<Integer> {
             table.head();
         }
         LoadMeasurement measure = new LoadMeasurement(
-                opened.target(), measurement.plan(inputs.seed), LoadTimer.system(), interrupt::received);
+                opened.target(), measurement.plan(inputs.seed()), LoadTimer.system(), interrupt::received);
         List<LoadResult> results = new ArrayList<>();
         for (LoadLevel level : measurement.levels()) {
             LoadResult result = interrupt.received() ? null : measure.measure(level);
@@ -198,9 +198,9 @@ public final class PerfCommand implements Callable<Integer> {
                 checks.add(new AssertionCheck(
                         assertion.text(),
                         result.level().describe(),
-                        assertion.actual(result, inputs.batchSize),
+                        assertion.actual(result, inputs.batchSize()),
                         assertion.unit(),
-                        assertion.holds(result, inputs.batchSize)));
+                        assertion.holds(result, inputs.batchSize())));
             }
         }
         return checks;

@@ -37,7 +37,7 @@ import picocli.CommandLine.Option;
 
 /** The options that say which model is called, and how. Set by picocli; confined to one thread. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
-final class TargetOptions {
+public final class TargetOptions {
     private static final long LARGEST_RESPONSE = 1L << 30;
 
     /** How requests reach the model. */
@@ -113,15 +113,20 @@ final class TargetOptions {
     @Mixin
     private ClientOptions server;
 
+    /** A client of the server that has the model; null with a model of this process. */
+    public @Nullable ServerClient client(CommandSpec spec) {
+        return protocol == Protocol.IN_PROCESS ? null : server.client(spec);
+    }
+
     /**
      * A model that can be called. The holder closes the target.
      *
      * @param shared whether the server is on this machine, and takes its cores from the load
      */
-    record Opened(LoadTarget target, String version, String where, String protocol, boolean shared, int batchSize) {}
+    public record Opened(LoadTarget target, String version, String where, String protocol, boolean shared, int batchSize) {}
 
     /** Checks what one option alone does not show. */
-    void check(OptionChecks checks) {
+    public void check(OptionChecks checks) {
         if ((protocol == Protocol.IN_PROCESS) != (repository != null)) {
             throw checks.wrong(
                     repository == null
@@ -148,7 +153,7 @@ final class TargetOptions {
      *
      * @param inFlight the most requests at the same time
      */
-    Opened open(String model, InputOptions inputs, int inFlight, CommandSpec spec) {
+    public Opened open(String model, InputOptions inputs, int inFlight, CommandSpec spec) {
         return protocol == Protocol.IN_PROCESS
                 ? ProgressPrinter.during("loading " + model, spec.commandLine().getErr(), () -> load(model, inputs))
                 : connect(model, inputs, inFlight, server.client(spec));
@@ -164,7 +169,7 @@ final class TargetOptions {
         try {
             target.use(inputs.samples(target.signature()));
             return new Opened(
-                    target, Long.toString(target.version()), from.toString(), "in-process", false, inputs.batchSize);
+                    target, Long.toString(target.version()), from.toString(), "in-process", false, inputs.batchSize());
         } catch (RuntimeException e) {
             target.close();
             throw e;
@@ -225,7 +230,7 @@ final class TargetOptions {
                         ? "grpc"
                         : encoding == Encoding.JSON ? "rest, JSON tensors" : "rest, binary tensors",
                 ServerAddress.of(called).isThisMachine(),
-                inputs.batchSize);
+                inputs.batchSize());
     }
 
     private static String latest(JsonNode metadata) {

@@ -10,8 +10,10 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
+import io.nereid.engine.ModelFiles;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.RepositorySource;
+import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -19,6 +21,7 @@ import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.management.LoadOptions;
 import io.nereid.spi.management.ModelStatus;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
@@ -28,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -72,7 +76,7 @@ public final class InProcessTarget implements LoadTarget {
         } catch (RuntimeException e) {
             engine.close(Duration.ZERO);
             throw ServingException.from(
-                    e instanceof java.util.concurrent.CompletionException && e.getCause() != null ? e.getCause() : e);
+                    e instanceof CompletionException && e.getCause() != null ? e.getCause() : e);
         }
     }
 
@@ -102,6 +106,34 @@ public final class InProcessTarget implements LoadTarget {
     public ModelSignature signature() {
         ModelConfig config = engine.config(model);
         return ModelSignature.of(engine.metadata(model), config.sequence() != null, config.decoupled());
+    }
+
+    /**
+     * Loads the model again, as it is stored or with another configuration.
+     *
+     * @param config a configuration as JSON; null for the stored one
+     * @throws ServingException INVALID_ARGUMENT for a configuration that is not valid, FAILED_PRECONDITION when it cannot be loaded
+     */
+    public void reload(@Nullable String config) {
+        try {
+            (config == null
+                            ? engine.load(model.model())
+                            : engine.load(model.model(), new LoadOptions(config, Map.of())))
+                    .toCompletableFuture()
+                    .join();
+        } catch (CompletionException e) {
+            throw ServingException.from(e.getCause() == null ? e : e.getCause());
+        }
+    }
+
+    /** What the repository holds of the model; null when it is not there any more. Blocks. */
+    public @Nullable ModelFiles files() {
+        return engine.files(model.model());
+    }
+
+    /** The configuration with every default, as the field names of Triton's {@code ModelConfig}. */
+    public Map<String, Object> configuration() {
+        return ModelConfigDocument.of(engine.config(model));
     }
 
     /** The version that is called. */

@@ -6,10 +6,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** A chart of lines as SVG, without scripts and fonts of its own. Confined to one thread. */
-final class LineChart {
-    static final int WIDTH = 720;
-    static final int HEIGHT = 380;
+/** A chart of lines and points as SVG, without scripts and fonts of its own. Confined to one thread. */
+public final class LineChart {
+    public static final int WIDTH = 720;
+    public static final int HEIGHT = 380;
     private static final int LEFT = 70;
     private static final int RIGHT = 130;
     private static final int TOP = 40;
@@ -24,25 +24,32 @@ final class LineChart {
     private final List<Line> lines = new ArrayList<>();
     private List<Tick> ticks = List.of();
 
-    /** A line through points, in the order of the lists. */
-    private record Line(String name, List<double[]> points) {}
+    /** A line through points, in the order of the lists; or the points alone. */
+    private record Line(String name, List<double[]> points, boolean joined) {}
 
     /** A mark on the horizontal axis. */
     record Tick(double at, String text) {}
 
-    LineChart(String title, String horizontal, String vertical) {
+    public LineChart(String title, String horizontal, String vertical) {
         this.title = title;
         this.horizontal = horizontal;
         this.vertical = vertical;
     }
 
     /** Adds a line; points without a number are left out. */
-    void line(String name, List<double[]> points) {
-        lines.add(new Line(
-                name,
-                points.stream()
-                        .filter(p -> Double.isFinite(p[0]) && Double.isFinite(p[1]))
-                        .toList()));
+    public void line(String name, List<double[]> points) {
+        lines.add(new Line(name, finite(points), true));
+    }
+
+    /** Adds points that no line joins. */
+    public void points(String name, List<double[]> points) {
+        lines.add(new Line(name, finite(points), false));
+    }
+
+    private static List<double[]> finite(List<double[]> points) {
+        return points.stream()
+                .filter(p -> Double.isFinite(p[0]) && Double.isFinite(p[1]))
+                .toList();
     }
 
     /** Sets the marks of the horizontal axis, which are at round numbers otherwise. */
@@ -51,7 +58,7 @@ final class LineChart {
     }
 
     /** The elements of the chart, {@value #WIDTH} by {@value #HEIGHT}, moved down by {@code top}. */
-    String elements(int top) {
+    public String elements(int top) {
         double right = lines.stream()
                 .flatMap(l -> l.points.stream())
                 .mapToDouble(p -> p[0])
@@ -111,8 +118,10 @@ final class LineChart {
                     .append(',')
                     .append(y(point[1], maxY));
         }
-        svg.append("<polyline fill=\"none\" stroke-width=\"2\" stroke=\"").append(colour);
-        svg.append("\" points=\"").append(path).append("\"/>\n");
+        if (line.joined) {
+            svg.append("<polyline fill=\"none\" stroke-width=\"2\" stroke=\"").append(colour);
+            svg.append("\" points=\"").append(path).append("\"/>\n");
+        }
         for (double[] point : line.points) {
             svg.append("<circle r=\"2.5\" fill=\"")
                     .append(colour)
@@ -165,7 +174,7 @@ final class LineChart {
     }
 
     /** A text in XML or HTML. */
-    static String escaped(String text) {
+    public static String escaped(String text) {
         return text.replace("&", "&amp;")
                 .replace("<", "&lt;")
                 .replace(">", "&gt;")

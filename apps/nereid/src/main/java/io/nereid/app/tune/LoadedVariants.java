@@ -1,0 +1,119 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app.tune;
+
+import io.nereid.app.perf.load.LoadLevel;
+import io.nereid.app.perf.load.LoadMeasurement;
+import io.nereid.app.perf.load.LoadPlan;
+import io.nereid.app.perf.load.LoadResult;
+import io.nereid.app.perf.load.LoadTarget;
+import io.nereid.app.perf.load.LoadTimer;
+import io.nereid.app.perf.load.StabilityCheck;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Loads a model with each configuration that is measured, and sends it requests. Confined to one thread. */
+final class LoadedVariants implements VariantTarget {
+    /** A measurement is lengthened up to so many intervals when there are too few requests for the percentile. */
+    private static final int MOST_INTERVALS = 4;
+
+    private static final int WINDOWS = 3;
+
+    private final TunedModel model;
+    private final VariantConfig config;
+    private final LoadTarget target;
+    private final LatencyObjective objective;
+    private final Timing timing;
+    private final BooleanSupplier interrupted;
+    private final Consumer<VariantResult> listener;
+    private final LoadTimer timer = LoadTimer.system();
+    private ConfigVariant loaded;
+    private double lastRate;
+
+    /**
+     * Times of a measurement in nanoseconds.
+     *
+     * @param warmupNanos before it, whose requests do not count
+     * @param intervalNanos its least length
+     */
+    record Timing(long warmupNanos, long intervalNanos, long seed) {
+        /** The time that a measurement takes, at least. */
+        long nanos() {
+            return warmupNanos + intervalNanos;
+        }
+    }
+
+    /** @param listener gets each result */
+    LoadedVariants(
+            TunedModel model,
+            VariantConfig config,
+            LoadTarget target,
+            LatencyObjective objective,
+            Timing timing,
+            BooleanSupplier interrupted,
+            Consumer<VariantResult> listener) {
+        this.model = model;
+        this.config = config;
+        this.target = target;
+        this.objective = objective;
+        this.timing = timing;
+        this.interrupted = interrupted;
+        this.listener = listener;
+        this.loaded = config.first();
+    }
+
+    @Override
+    public @Nullable VariantResult measure(ConfigVariant variant, int concurrency) {
+        if (interrupted.getAsBoolean()) {
+            return null;
+        }
+        load(variant);
+        LoadResult result = new LoadMeasurement(target, plan(), timer, interrupted)
+                .measure(new LoadLevel(false, concurrency));
+        if (result == null || interrupted.getAsBoolean()) {
+            return null;
+        }
+        lastRate = result.rate();
+        VariantResult measured = new VariantResult(
+                variant,
+                concurrency,
+                result.rate(),
+                result.percentileMillis(objective.percentile()),
+                result.failed() + result.unfinished());
+        listener.accept(measured);
+        return measured;
+    }
+
+    /** Gives the model a configuration, unless it has it. */
+    void load(ConfigVariant variant) {
+        if (!variant.equals(loaded)) {
+            model.load(config.json(variant));
+            loaded = variant;
+        }
+    }
+
+    /** Gives the model its stored configuration. */
+    void restore() {
+        if (!loaded.equals(config.first())) {
+            model.load(null);
+            loaded = config.first();
+        }
+    }
+
+    private LoadPlan plan() {
+        double wanted = lastRate > 0 ? objective.requests() / lastRate * 1e9 : 0;
+        long length = (long) Math.min(MOST_INTERVALS * timing.intervalNanos, Math.max(timing.intervalNanos, wanted));
+        return new LoadPlan(
+                timing.warmupNanos,
+                timing.intervalNanos,
+                WINDOWS,
+                length,
+                null,
+                new StabilityCheck(10, WINDOWS),
+                objective.percentile(),
+                false,
+                timing.seed,
+                1);
+    }
+}
