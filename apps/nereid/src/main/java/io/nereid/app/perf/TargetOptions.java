@@ -123,7 +123,8 @@ public final class TargetOptions {
      *
      * @param shared whether the server is on this machine, and takes its cores from the load
      */
-    public record Opened(LoadTarget target, String version, String where, String protocol, boolean shared, int batchSize) {}
+    public record Opened(
+            LoadTarget target, String version, String where, String protocol, boolean shared, int batchSize) {}
 
     /** Checks what one option alone does not show. */
     public void check(OptionChecks checks) {

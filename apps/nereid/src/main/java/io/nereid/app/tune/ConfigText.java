@@ -99,7 +99,8 @@ final class ConfigText {
     }
 
     private void append(String field) {
-        String end = text.isEmpty() || text.endsWith("\n") ? "" : text.contains("\n") || text.length() > 60 ? "\n" : " ";
+        String end =
+                text.isEmpty() || text.endsWith("\n") ? "" : text.contains("\n") || text.length() > 60 ? "\n" : " ";
         // A message of one line, as in braces, stays one.
         boolean line = !text.contains("\n") && !text.isEmpty() && text.length() <= 60;
         text = line ? text.stripTrailing() + " " + field + " " : text + end + field + "\n";

@@ -25,7 +25,10 @@ record ConfigVariant(int batchSize, long delayMicros, int instances, int threads
 
     /** In words: {@code batch 8, delay 500 us, 2 instances of 1 thread}. */
     String describe() {
-        return (batchSize == 0 ? "no batching, " : "batch " + batchSize + ", delay " + delayMicros + " us, ") + instances
-                + (instances == 1 ? " instance of " : " instances of ") + threads + (threads == 1 ? " thread" : " threads");
+        return (batchSize == 0 ? "no batching, " : "batch " + batchSize + ", delay " + delayMicros + " us, ")
+                + instances
+                + (instances == 1 ? " instance of " : " instances of ")
+                + threads
+                + (threads == 1 ? " thread" : " threads");
     }
 }

@@ -20,7 +20,10 @@ record LatencyObjective(double percentile, double limitMillis) {
 
     /** The percentile's name: {@code p99}, {@code p99.9}. */
     String metric() {
-        return "p" + (percentile == Math.rint(percentile) ? Long.toString((long) percentile) : Double.toString(percentile));
+        return "p"
+                + (percentile == Math.rint(percentile)
+                        ? Long.toString((long) percentile)
+                        : Double.toString(percentile));
     }
 
     /** How many requests show the percentile: five are slower. */
@@ -50,8 +53,9 @@ record LatencyObjective(double percentile, double limitMillis) {
         }
 
         private static TypeConversionException wrong(String text) {
-            return new TypeConversionException("'" + text
-                    + "' is not a latency objective (expected: a percentile, = and a time in us, ms or s, such as p99=20ms or p99.9=1.5s)");
+            return new TypeConversionException(
+                    "'" + text
+                            + "' is not a latency objective (expected: a percentile, = and a time in us, ms or s, such as p99=20ms or p99.9=1.5s)");
         }
     }
 }

@@ -69,8 +69,8 @@ final class LoadedVariants implements VariantTarget {
             return null;
         }
         load(variant);
-        LoadResult result = new LoadMeasurement(target, plan(), timer, interrupted)
-                .measure(new LoadLevel(false, concurrency));
+        LoadResult result =
+                new LoadMeasurement(target, plan(), timer, interrupted).measure(new LoadLevel(false, concurrency));
         if (result == null || interrupted.getAsBoolean()) {
             return null;
         }

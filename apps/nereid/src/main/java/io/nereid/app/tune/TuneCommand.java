@@ -94,7 +94,8 @@ public final class TuneCommand implements Callable<Integer> {
             names = "--batch-sizes",
             paramLabel = "N",
             split = ",",
-            description = "The batch sizes to try (default: 1,2,4, … up to 64, or the model's max_batch_size if that is more).")
+            description =
+                    "The batch sizes to try (default: 1,2,4, … up to 64, or the model's max_batch_size if that is more).")
     private @Nullable List<Integer> batchSizes;
 
     @Option(
@@ -138,7 +139,8 @@ public final class TuneCommand implements Callable<Integer> {
             paramLabel = "TIME",
             defaultValue = "1s",
             converter = DurationConverter.class,
-            description = "The length of a measurement; up to four times that where requests are slow (default: ${DEFAULT-VALUE}).")
+            description =
+                    "The length of a measurement; up to four times that where requests are slow (default: ${DEFAULT-VALUE}).")
     private String interval;
 
     @Option(
@@ -153,7 +155,8 @@ public final class TuneCommand implements Callable<Integer> {
             names = "--search",
             paramLabel = "METHOD",
             defaultValue = "quick",
-            description = "quick, which follows what gains, or grid: every configuration at every load (default: ${DEFAULT-VALUE}).")
+            description =
+                    "quick, which follows what gains, or grid: every configuration at every load (default: ${DEFAULT-VALUE}).")
     private Method method;
 
     @Option(
@@ -164,7 +167,8 @@ public final class TuneCommand implements Callable<Integer> {
     @Option(
             names = "--config",
             paramLabel = "FILE",
-            description = "The config.pbtxt to write (default: that of the model, where the server is on this machine).")
+            description =
+                    "The config.pbtxt to write (default: that of the model, where the server is on this machine).")
     private @Nullable Path file;
 
     @Mixin
@@ -179,7 +183,8 @@ public final class TuneCommand implements Callable<Integer> {
     @Option(
             names = "--report",
             paramLabel = "FILE",
-            description = "Also write a report: .html or .svg with a picture of rate and latency, or .json. May be repeated.")
+            description =
+                    "Also write a report: .html or .svg with a picture of rate and latency, or .json. May be repeated.")
     private List<Path> reports = new ArrayList<>();
 
     @Spec
@@ -234,7 +239,10 @@ public final class TuneCommand implements Callable<Integer> {
         VariantConfig config = VariantConfig.of(effective, tuned.written(), machine);
         int width = cores != null
                 ? cores
-                : here ? machine : Math.max(1, config.first().instances() * config.first().threads());
+                : here
+                        ? machine
+                        : Math.max(
+                                1, config.first().instances() * config.first().threads());
         SearchSpace space = space(config, width);
         LoadedVariants.Timing timing = new LoadedVariants.Timing(
                 Units.duration(warmup).toNanos(), Units.duration(interval).toNanos(), inputs.seed());
@@ -242,8 +250,8 @@ public final class TuneCommand implements Callable<Integer> {
         if (table) {
             head(opened, config, space, here, out);
         }
-        LoadedVariants variants = new LoadedVariants(
-                tuned, config, opened.target(), objective, timing, interrupt::received, result -> {
+        LoadedVariants variants =
+                new LoadedVariants(tuned, config, opened.target(), objective, timing, interrupt::received, result -> {
                     if (table) {
                         row(result, out);
                     }
@@ -326,7 +334,8 @@ public final class TuneCommand implements Callable<Integer> {
                 sizes,
                 waits,
                 config.hasInstances()
-                        ? SearchSpace.with(instances != null ? instances : SearchSpace.steps(2 * width), first.instances())
+                        ? SearchSpace.with(
+                                instances != null ? instances : SearchSpace.steps(2 * width), first.instances())
                         : List.of(first.instances()),
                 config.hasThreads()
                         ? SearchSpace.with(threads != null ? threads : SearchSpace.steps(width), first.threads())
@@ -390,7 +399,12 @@ public final class TuneCommand implements Callable<Integer> {
                     + " client on another one may have more instances");
         }
         out.println(String.format(
-                Locale.ROOT, "  %-52s %11s %10s %9s", "CONFIGURATION", "CONCURRENCY", "RATE/s", objective.metric().toUpperCase(Locale.ROOT) + " ms"));
+                Locale.ROOT,
+                "  %-52s %11s %10s %9s",
+                "CONFIGURATION",
+                "CONCURRENCY",
+                "RATE/s",
+                objective.metric().toUpperCase(Locale.ROOT) + " ms"));
         out.flush();
     }
 
@@ -410,7 +424,8 @@ public final class TuneCommand implements Callable<Integer> {
 
     private void summary(TuneReport report, VariantConfig config, PrintWriter out) {
         VariantSearch.Outcome outcome = report.outcome();
-        outcome.refused().forEach((variant, why) -> out.println("  not loaded with " + variant.describe() + ": " + why));
+        outcome.refused()
+                .forEach((variant, why) -> out.println("  not loaded with " + variant.describe() + ": " + why));
         out.println();
         out.println(outcome.measurements() + " measurements in " + Math.round(report.seconds()) + " s, of "
                 + report.grid() + " of the whole grid");
@@ -420,12 +435,15 @@ public final class TuneCommand implements Callable<Integer> {
         } else {
             out.println("after:  " + line(outcome.after())
                     + String.format(
-                            Locale.ROOT, ", %.2f times the rate", outcome.after().rate() / outcome.before().rate()));
+                            Locale.ROOT,
+                            ", %.2f times the rate",
+                            outcome.after().rate() / outcome.before().rate()));
             out.println();
             out.print(report.fields());
             out.println();
             if (report.fields().contains("max_batch_size") && !config.limitsRows()) {
-                out.println("requests of more than " + config.maxBatchSize(outcome.after().variant())
+                out.println("requests of more than "
+                        + config.maxBatchSize(outcome.after().variant())
                         + " rows are refused with this configuration; without one they are split");
             }
             out.println(

@@ -92,12 +92,14 @@ record TuneReport(
         chart.line("frontier", frontier(results));
         double most = results.stream().mapToDouble(VariantResult::rate).max().orElse(1);
         chart.line(
-                "limit", List.of(new double[] {0, objective.limitMillis()}, new double[] {most, objective.limitMillis()}));
+                "limit",
+                List.of(new double[] {0, objective.limitMillis()}, new double[] {most, objective.limitMillis()}));
         chart.points("before", List.of(point(outcome.before())));
         if (outcome.improved()) {
             chart.points("after", List.of(point(outcome.after())));
         }
-        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + LineChart.WIDTH + "\" height=\"" + LineChart.HEIGHT
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + LineChart.WIDTH + "\" height=\""
+                + LineChart.HEIGHT
                 + "\" viewBox=\"0 0 " + LineChart.WIDTH + " " + LineChart.HEIGHT
                 + "\" font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n"
                 + "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + chart.elements(0) + "</svg>\n";
@@ -142,9 +144,8 @@ record TuneReport(
     /** Writes the report. @throws ServingException UNAVAILABLE when the file cannot be written */
     void write(Path file) {
         String name = name(file);
-        String text = name.endsWith(".json")
-                ? json().toPrettyString() + "\n"
-                : name.endsWith(".svg") ? picture() : page();
+        String text =
+                name.endsWith(".json") ? json().toPrettyString() + "\n" : name.endsWith(".svg") ? picture() : page();
         try {
             Files.writeString(file, text);
         } catch (IOException e) {
@@ -154,11 +155,14 @@ record TuneReport(
     }
 
     private String page() {
-        StringBuilder html = new StringBuilder("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+        StringBuilder html =
+                new StringBuilder("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
         String title = LineChart.escaped("Tuning of " + model);
-        html.append(title).append("</title>\n<style>body{font-family:sans-serif;margin:2em;color:#333;background:#fff}");
+        html.append(title)
+                .append("</title>\n<style>body{font-family:sans-serif;margin:2em;color:#333;background:#fff}");
         html.append("table{border-collapse:collapse;margin:1em 0}th,td{padding:.3em .7em;text-align:right;");
-        html.append("border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}</style></head><body>\n");
+        html.append(
+                "border-bottom:1px solid #ddd}th:first-child,td:first-child{text-align:left}</style></head><body>\n");
         html.append("<h1>").append(title).append("</h1>\n").append(picture());
         html.append("<table><tr><th>configuration</th><th>concurrency</th><th>requests/s</th><th>")
                 .append(objective.metric())
@@ -167,7 +171,10 @@ record TuneReport(
         rows.addAll(outcome.results());
         for (VariantResult each : rows) {
             html.append("<tr><td>").append(each.variant().describe()).append("</td><td>");
-            html.append(each.concurrency()).append("</td><td>").append(number(each.rate())).append("</td><td>");
+            html.append(each.concurrency())
+                    .append("</td><td>")
+                    .append(number(each.rate()))
+                    .append("</td><td>");
             html.append(number(each.latencyMillis())).append("</td><td>").append(each.failed());
             html.append("</td></tr>\n");
         }
@@ -182,6 +189,7 @@ record TuneReport(
         if (Double.isNaN(value)) {
             return "-";
         }
-        return String.format(Locale.ROOT, value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : "%.3f", value);
+        return String.format(
+                Locale.ROOT, value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : value >= 1 ? "%.2f" : "%.3f", value);
     }
 }

@@ -51,7 +51,8 @@ final class VariantConfig {
         if (effective.has("ensemble_scheduling")) {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
-                    "model '" + name + "' is an ensemble, whose batching and instances are those of its composing models"
+                    "model '" + name
+                            + "' is an ensemble, whose batching and instances are those of its composing models"
                             + " (expected: a model that is not an ensemble)",
                     "tune the composing models");
         }
@@ -62,7 +63,9 @@ final class VariantConfig {
             size = most;
             JsonNode preferred = batching.path("preferred_batch_size");
             for (int i = 0; i < preferred.size(); i++) {
-                size = i == 0 ? preferred.path(0).asInt() : Math.max(size, preferred.path(i).asInt());
+                size = i == 0
+                        ? preferred.path(0).asInt()
+                        : Math.max(size, preferred.path(i).asInt());
             }
         }
         int instances = 0;
@@ -72,7 +75,8 @@ final class VariantConfig {
         String parameter = THREADS.get(effective.path("backend").asText());
         int threads = 1;
         if (parameter != null) {
-            String value = effective.path("parameters")
+            String value = effective
+                    .path("parameters")
                     .path(parameter)
                     .path("string_value")
                     .asText("1");
@@ -183,8 +187,7 @@ final class VariantConfig {
             }
         }
         if (threads != null && variant.threads() != first.threads()) {
-            config.setEntry(
-                    "parameters", threads, "{ string_value: \"" + variant.threads() + "\" }");
+            config.setEntry("parameters", threads, "{ string_value: \"" + variant.threads() + "\" }");
         }
         return config.text();
     }

@@ -217,7 +217,8 @@ final class VariantSearch {
                 }
             }
         }
-        SearchSpace.beside(space.delays(), from.delayMicros()).forEach(delay -> result.add(from.withDelayMicros(delay)));
+        SearchSpace.beside(space.delays(), from.delayMicros())
+                .forEach(delay -> result.add(from.withDelayMicros(delay)));
         // The gain of batches may begin beyond the next size.
         space.batchSizes().stream()
                 .skip(Math.max(0, space.batchSizes().size() - 1))
@@ -280,7 +281,12 @@ final class VariantSearch {
         VariantResult now = measure(variant, 0);
         VariantResult top = now;
         int without = 0;
-        for (int at = 2; now != null && keeps(now) && without < 2 && at < space.concurrencies().size(); at += 2) {
+        for (int at = 2;
+                now != null
+                        && keeps(now)
+                        && without < 2
+                        && at < space.concurrencies().size();
+                at += 2) {
             now = measure(variant, at);
             if (now == null || !keeps(now) || top == null || now.rate() <= top.rate() * (1 + GAIN)) {
                 without++;
@@ -364,7 +370,8 @@ final class VariantSearch {
         if (!found.variant().equals(start.variant())) {
             int load = space.concurrencies().indexOf(found.concurrency());
             for (int lower = 0; lower <= Math.min(load, LOWER_LOADS); lower++) {
-                VariantResult[] both = again(start, found.variant(), space.concurrencies().get(load - lower));
+                VariantResult[] both =
+                        again(start, found.variant(), space.concurrencies().get(load - lower));
                 if (both == null) {
                     break;
                 }
@@ -408,7 +415,10 @@ final class VariantSearch {
                 any.variant(),
                 any.concurrency(),
                 results.stream().mapToDouble(VariantResult::rate).sorted().toArray()[results.size() / 2],
-                results.stream().mapToDouble(VariantResult::latencyMillis).sorted().toArray()[results.size() / 2],
+                results.stream()
+                        .mapToDouble(VariantResult::latencyMillis)
+                        .sorted()
+                        .toArray()[results.size() / 2],
                 results.stream().mapToLong(VariantResult::failed).sorted().toArray()[results.size() / 2]);
     }
 }

@@ -9,8 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class ConfigTextTest {
-    private static final String TEXT =
-            """
+    private static final String TEXT = """
             # count: 7 is not a field, nor is instance_group { }
             name: "m # not a comment \\" {"
             max_batch_size: 8 # rows
@@ -73,7 +72,8 @@ class ConfigTextTest {
         text.setEntry("parameters", "intra_op_thread_count", "{ string_value: \"2\" }");
         assertThat(text.text())
                 .isEqualTo(TEXT.replace(
-                        "thread_count\" value: { string_value: \"1\" }", "thread_count\" value: { string_value: \"2\" }"));
+                        "thread_count\" value: { string_value: \"1\" }",
+                        "thread_count\" value: { string_value: \"2\" }"));
         text.setEntry("parameters", "third", "{ string_value: \"3\" }");
         assertThat(text.text()).endsWith("parameters { key: \"third\" value { string_value: \"3\" } }\n");
     }

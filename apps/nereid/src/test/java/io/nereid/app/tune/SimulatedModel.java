@@ -10,7 +10,7 @@ import java.util.Random;
 /**
  * A model behind a dynamic batcher, and clients in a closed loop, simulated event by event: the time of a run is {@code fixed + rows *
  * row}, shortened by threads as Amdahl's law has it, stretched when more threads run than there are cores, and scattered. The numbers of
- * the four models are fitted to runs of real ones on two cores by {@code testing/bench/tune.sh}. Confined to one thread.
+ * the four models are fitted to runs of real ones on two cores by {@code testing/bench/tune.py fit}. Confined to one thread.
  */
 final class SimulatedModel implements VariantTarget {
     /** Requests of one measurement. */

@@ -67,8 +67,15 @@ class TuneCommandTest {
 
     private int run(String... args) {
         List<String> all = new ArrayList<>(List.of(
-                "tune", "simple", "--measurement-interval=60ms", "--warmup=5ms", "--max-concurrency=3", "--instances=1",
-                "--threads=1", "--batch-sizes=8", "--delays=0,60000"));
+                "tune",
+                "simple",
+                "--measurement-interval=60ms",
+                "--warmup=5ms",
+                "--max-concurrency=3",
+                "--instances=1",
+                "--threads=1",
+                "--batch-sizes=8",
+                "--delays=0,60000"));
         all.addAll(List.of(args));
         CommandLine command = Main.commandLine();
         command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
@@ -76,7 +83,8 @@ class TuneCommandTest {
     }
 
     private int inProcess(String... args) {
-        List<String> all = new ArrayList<>(List.of("--protocol=in-process", "--model-repository=" + dir.resolve("models")));
+        List<String> all =
+                new ArrayList<>(List.of("--protocol=in-process", "--model-repository=" + dir.resolve("models")));
         all.addAll(List.of(args));
         return run(all.toArray(String[]::new));
     }
@@ -99,15 +107,22 @@ class TuneCommandTest {
                 .isZero();
         JsonNode report = JSON.readTree(out.toString());
         assertThat(report.path("improved").asBoolean()).isTrue();
-        assertThat(report.path("before").path("max_queue_delay_microseconds").asLong()).isEqualTo(60_000);
-        assertThat(report.path("after").path("max_queue_delay_microseconds").asLong()).isZero();
+        assertThat(report.path("before").path("max_queue_delay_microseconds").asLong())
+                .isEqualTo(60_000);
+        assertThat(report.path("after").path("max_queue_delay_microseconds").asLong())
+                .isZero();
         assertThat(report.path("after").path("rate_requests_per_second").asDouble())
-                .isGreaterThan(report.path("before").path("rate_requests_per_second").asDouble());
+                .isGreaterThan(
+                        report.path("before").path("rate_requests_per_second").asDouble());
         assertThat(report.path("fields").asText()).contains("max_queue_delay_microseconds: 0");
         assertThat(report.has("written_to")).isFalse();
-        assertThat(report.path("results").size()).isLessThanOrEqualTo(report.path("measurements").asInt());
+        assertThat(report.path("results").size())
+                .isLessThanOrEqualTo(report.path("measurements").asInt());
         assertThat(Files.readString(config)).isEqualTo(stored);
-        assertThat(Files.readString(page)).contains("<polyline").contains("frontier").doesNotContain("<script");
+        assertThat(Files.readString(page))
+                .contains("<polyline")
+                .contains("frontier")
+                .doesNotContain("<script");
     }
 
     @Test

@@ -63,8 +63,10 @@ class VariantConfigTest {
                         + "'parameters':{'a':{'string_value':'b'},'intra_op_thread_count':{'string_value':'2'}}}"));
         // The number of instances changes without a reload only if nothing else does.
         assertThat(json(String.valueOf(config.json(new ConfigVariant(8, 0, 5, 1)))))
-                .isEqualTo(json("{'max_batch_size':8,'dynamic_batching':{'preserve_ordering':true},"
-                        + "'instance_group':[{'count':5,'kind':'KIND_CPU','host_policy':'p'}],'parameters':{'a':{'string_value':'b'}}}"));
+                .isEqualTo(
+                        json(
+                                "{'max_batch_size':8,'dynamic_batching':{'preserve_ordering':true},"
+                                        + "'instance_group':[{'count':5,'kind':'KIND_CPU','host_policy':'p'}],'parameters':{'a':{'string_value':'b'}}}"));
     }
 
     @Test

@@ -37,31 +37,38 @@ class VariantSearchTest {
 
     @ParameterizedTest
     @CsvSource({
-        "trees, 1, 1", "trees, 0.4, 2", "encoder, 20, 3", "encoder, 60, 4", "image, 60, 5", "image, 200, 6",
-        "fixed, 15, 7", "fixed, 50, 8"
+        "trees, 1, 1",
+        "trees, 0.4, 2",
+        "encoder, 20, 3",
+        "encoder, 60, 4",
+        "image, 60, 5",
+        "image, 200, 6",
+        "fixed, 15, 7",
+        "fixed, 50, 8"
     })
     void theBestOfTheGridIsFoundInAFifthOfItsMeasurements(String name, double limit, long seed) {
         ServiceTime time = model(name);
         ConfigVariant first = new ConfigVariant(4, 0, CORES, 1);
         SimulatedModel target = SimulatedModel.of(time, CORES, seed);
-        Outcome outcome = Objects.requireNonNull(
-                new VariantSearch(SPACE, limit, CORES, target, () -> false).search(first));
+        Outcome outcome =
+                Objects.requireNonNull(new VariantSearch(SPACE, limit, CORES, target, () -> false).search(first));
 
         double found = exact(time, outcome.after(), seed).rate();
         double best = bestOfGrid(time, limit, seed);
         assertThat(found).isGreaterThanOrEqualTo(0.95 * best);
         assertThat((double) target.measurements()).isLessThanOrEqualTo(0.2 * SPACE.measurements());
-        assertThat(found).isGreaterThanOrEqualTo(exact(time, outcome.before(), seed).rate() * 0.99);
+        assertThat(found)
+                .isGreaterThanOrEqualTo(exact(time, outcome.before(), seed).rate() * 0.99);
     }
 
     @Test
     void differencesOfMeasurementsAreNotAnImprovement() {
         int[] measured = {0};
-        VariantTarget target = (variant, concurrency) ->
-                new VariantResult(variant, concurrency, 1000 + ++measured[0] % 2 * 15, 5, 0);
+        VariantTarget target =
+                (variant, concurrency) -> new VariantResult(variant, concurrency, 1000 + ++measured[0] % 2 * 15, 5, 0);
         ConfigVariant first = new ConfigVariant(4, 0, CORES, 1);
-        Outcome outcome = Objects.requireNonNull(
-                new VariantSearch(SPACE, 10, CORES, target, () -> false).search(first));
+        Outcome outcome =
+                Objects.requireNonNull(new VariantSearch(SPACE, 10, CORES, target, () -> false).search(first));
         assertThat(outcome.improved()).isFalse();
         assertThat(outcome.after().variant()).isEqualTo(first);
     }
@@ -70,11 +77,11 @@ class VariantSearchTest {
     void whatIsBetterOnlyOnceIsNotProposed() {
         ConfigVariant lucky = new ConfigVariant(8, 0, CORES, 1);
         int[] seen = {0};
-        VariantTarget target = (variant, concurrency) -> new VariantResult(
-                variant, concurrency, variant.equals(lucky) && ++seen[0] == 1 ? 2000 : 1000, 5, 0);
+        VariantTarget target = (variant, concurrency) ->
+                new VariantResult(variant, concurrency, variant.equals(lucky) && ++seen[0] == 1 ? 2000 : 1000, 5, 0);
         ConfigVariant first = new ConfigVariant(4, 0, CORES, 1);
-        Outcome outcome = Objects.requireNonNull(
-                new VariantSearch(SPACE, 10, CORES, target, () -> false).search(first));
+        Outcome outcome =
+                Objects.requireNonNull(new VariantSearch(SPACE, 10, CORES, target, () -> false).search(first));
         assertThat(seen[0]).isGreaterThan(1);
         assertThat(outcome.improved()).isFalse();
     }
@@ -87,8 +94,8 @@ class VariantSearchTest {
             }
             return new VariantResult(variant, concurrency, 1000 + 100 * variant.batchSize(), 5, 0);
         };
-        Outcome outcome = Objects.requireNonNull(new VariantSearch(SPACE, 10, CORES, target, () -> false)
-                .search(new ConfigVariant(4, 0, CORES, 1)));
+        Outcome outcome = Objects.requireNonNull(
+                new VariantSearch(SPACE, 10, CORES, target, () -> false).search(new ConfigVariant(4, 0, CORES, 1)));
         assertThat(outcome.after().variant().batchSize()).isEqualTo(64);
         assertThat(outcome.refused()).isNotEmpty().allSatisfy((variant, why) -> {
             assertThat(variant.threads()).isGreaterThan(1);
@@ -99,8 +106,8 @@ class VariantSearchTest {
     @Test
     void whenTheTimeIsUpTheBestSoFarIsProposed() {
         SimulatedModel target = SimulatedModel.of(model("fixed"), CORES, 1);
-        Outcome outcome = Objects.requireNonNull(
-                new VariantSearch(SPACE, 15, CORES, target, () -> target.measurements() >= 20)
+        Outcome outcome =
+                Objects.requireNonNull(new VariantSearch(SPACE, 15, CORES, target, () -> target.measurements() >= 20)
                         .search(new ConfigVariant(4, 0, CORES, 1)));
         assertThat(outcome.improved()).isTrue();
         assertThat(outcome.after().rate()).isGreaterThan(outcome.before().rate());
@@ -116,8 +123,7 @@ class VariantSearchTest {
                 for (int count : SPACE.instances()) {
                     for (int threads : SPACE.threads()) {
                         for (int load : SPACE.concurrencies()) {
-                            VariantResult result =
-                                    quick.measure(new ConfigVariant(size, delay, count, threads), load);
+                            VariantResult result = quick.measure(new ConfigVariant(size, delay, count, threads), load);
                             if (result.latencyMillis() > 2 * limit) {
                                 break;
                             }

@@ -75,8 +75,7 @@ public final class InProcessTarget implements LoadTarget {
             load(repository, model);
         } catch (RuntimeException e) {
             engine.close(Duration.ZERO);
-            throw ServingException.from(
-                    e instanceof CompletionException && e.getCause() != null ? e.getCause() : e);
+            throw ServingException.from(e instanceof CompletionException && e.getCause() != null ? e.getCause() : e);
         }
     }
 
