@@ -322,6 +322,30 @@ def test_signing_in_with_keys(repository, tmp_path):
         assert server.stop() == 0
 
 
+def test_recorded_requests_are_examples(repository, tmp_path):
+    config = tmp_path / "models.config"
+    config.write_text(f"""model_config_list {{ config {{
+  name: "simple" base_path: "{repository}/simple" model_platform: "onnxruntime"
+  logging_config {{ log_collector_config {{ type: "tfrecord" filename_prefix: "{tmp_path}/requests" }}
+    sampling_config {{ sampling_rate: 1 }} }} }} }}""")
+    server = Server("--model_config_file", config)
+    window = Browser(f"http://{server.base}", SHOTS)
+    try:
+        for value in (3, 4):
+            assert predict(server, value)[0] == 200
+        until(lambda: len(json.loads(server.ask("GET", "/console/api/models/simple/recorded")[2])["examples"]) == 2, "both are recorded")
+        window.open("try/simple")
+        window.find("#recorded option[value='1']").click()
+        window.until(lambda: json.loads(window.find("#input-0").get_attribute("value")) == [3] * 16, "the first request is in the form")
+        window.click("Predict")
+        assert json.loads(window.find('pre[data-output="OUTPUT0"]').text) == [[6] * 16]
+        # A model that is not recorded has none, and the form has no choice of them.
+        assert json.loads(server.ask("GET", "/console/api/models/other/recorded")[2]) == {"examples": []}
+    finally:
+        window.close()
+        assert server.stop() == 0
+
+
 def test_without_a_permission_nothing_is_shown(repository):
     """On an address that others can reach, and without keys, the console is closed."""
     server = Server(repository, "--host", "0.0.0.0")

@@ -14,8 +14,13 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.management.LoggingConfig;
 import io.nereid.spi.management.ModelListEntry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -23,6 +28,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,6 +54,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe: the configuration is an immutable map in a volatile field; a separate thread encodes and writes.
  */
 public final class RequestLogger implements InferenceEngine, AutoCloseable {
+    /** What follows the prefix in the name of a file: the start of the server and a number. */
+    private static final Pattern FILE = Pattern.compile("\\d{8}T\\d{6}Z-\\d+\\.tfrecord(?:\\.part)?");
+
     /**
      * The number of records of a model with one result. Immutable.
      *
@@ -224,6 +234,47 @@ public final class RequestLogger implements InferenceEngine, AutoCloseable {
     /** Returns the number of records for each model and result. */
     public List<LogCount> counts() {
         return writer.counts();
+    }
+
+    /**
+     * Lists the files with the requests of a model that are on the disk, of earlier runs of the server too, the newest first. The last
+     * record of a file whose name ends with {@code .part} may not be complete. Blocks.
+     *
+     * @return empty for a model that is not recorded
+     */
+    public List<Path> files(String model) {
+        Target target = targets.get(model);
+        if (target == null) {
+            return List.of();
+        }
+        Path prefix = Path.of(target.prefix()).toAbsolutePath();
+        Path directory = prefix.getParent();
+        String name = prefix.getFileName() + "-";
+        if (directory == null || !Files.isDirectory(directory)) {
+            return List.of();
+        }
+        try (Stream<Path> all = Files.list(directory)) {
+            return all.filter(file -> {
+                        String own = file.getFileName().toString();
+                        return own.startsWith(name)
+                                && FILE.matcher(own.substring(name.length())).matches();
+                    })
+                    .sorted(Comparator.comparing(RequestLogger::modified).reversed())
+                    .toList();
+        } catch (IOException | UncheckedIOException e) {
+            throw ServingException.wrap(
+                    ErrorCode.UNAVAILABLE,
+                    "the recorded requests in '" + directory + "' cannot be listed: " + e.getMessage(),
+                    e);
+        }
+    }
+
+    private static FileTime modified(Path file) {
+        try {
+            return Files.getLastModifiedTime(file);
+        } catch (IOException e) {
+            return FileTime.fromMillis(0); // it has just been completed, or removed
+        }
     }
 
     /**

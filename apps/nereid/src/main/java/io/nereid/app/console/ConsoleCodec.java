@@ -19,10 +19,12 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
 import java.net.URL;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
@@ -30,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The routes of the web console: the page's files, which everyone may read and which hold nothing of this server; the
- * sign-in; and data that need the permission {@code console}. The log and the settings need {@code configure-observe}
+ * sign-in; and data that need the permission {@code console}. The log, the settings and recorded requests need {@code configure-observe}
  * for all models besides.
  *
  * <p>Thread-safe.
@@ -49,6 +51,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
     private final LiveFeed feed;
     private final Engine engine;
     private final @Nullable BrowserSessions sessions;
+    private final Function<String, List<Path>> recordings;
     private final Executor executor;
     private final boolean modelControl;
     private final String settings;
@@ -58,6 +61,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
      * Creates the routes, and begins to keep the last records of the log.
      *
      * @param sessions null where callers are not known by credentials
+     * @param recordings the files with the recorded requests of a model, the newest first; blocks
      * @param executor reads files
      * @param modelControl whether clients may load and unload models, by the model control mode
      * @param settings the settings in force, as a JSON array
@@ -68,6 +72,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
             Supplier<TransportStats> transport,
             LongSupplier residentBytes,
             @Nullable BrowserSessions sessions,
+            Function<String, List<Path>> recordings,
             Executor executor,
             Clock clock,
             boolean modelControl,
@@ -77,6 +82,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
         this.feed = new LiveFeed(engine, transport, residentBytes, clock, ProgramVersion.number());
         this.streams = new LiveStreams(feed::read, LiveFeed.HISTORY);
         this.sessions = sessions;
+        this.recordings = recordings;
         this.executor = executor;
         this.modelControl = modelControl;
         this.settings = settings;
@@ -103,6 +109,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
                 new HttpRoute("DELETE", API + "/session", Operation.HEALTH, this::signOut),
                 HttpRoute.get(API + "/live", Operation.CONSOLE, x -> streams.open(x, feed.lines(x.caller()))),
                 HttpRoute.get(API + "/models/{model}", Operation.CONSOLE, this::model),
+                HttpRoute.get(API + "/models/{model}/recorded", Operation.CONSOLE, this::recorded),
                 HttpRoute.get(API + "/log", Operation.CONSOLE, x -> {
                     x.require(Permission.CONFIGURE_OBSERVE, Caller.ALL);
                     streams.open(x, log.reader());
@@ -134,6 +141,20 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
         executor.execute(() -> {
             try {
                 x.reply(HttpReply.json(200, StoredModelReport.of(engine, name)));
+            } catch (RuntimeException e) {
+                x.fail(ServingException.from(e));
+            }
+        });
+    }
+
+    /** Recorded requests are what clients have sent: they need the permission of the log besides. */
+    private void recorded(HttpExchange x) {
+        String name = x.pathParameter(0);
+        x.require(Permission.CONFIGURE_OBSERVE, Caller.ALL);
+        x.require(Permission.INFER, name);
+        executor.execute(() -> {
+            try {
+                x.reply(HttpReply.json(200, RecordedExamples.of(recordings.apply(name))));
             } catch (RuntimeException e) {
                 x.fail(ServingException.from(e));
             }

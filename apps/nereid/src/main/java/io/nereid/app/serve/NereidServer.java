@@ -217,6 +217,7 @@ public final class NereidServer {
                         this::stats,
                         AdminCodec::residentBytes,
                         access.sessions(),
+                        recorder::files,
                         codecPool,
                         clock,
                         rules.explicitLoads(),

@@ -51,7 +51,12 @@ public final class RecordedInputs {
         return samples;
     }
 
-    private static RequestSample sample(byte[] request) {
+    /**
+     * The inputs of a recorded predict request.
+     *
+     * @param request the request of a {@link PredictionLog} of the kind PREDICT
+     */
+    public static RequestSample sample(byte[] request) {
         MemoryRegion region = MemoryRegion.copyOf(request, 0, request.length);
         List<Tensor> tensors = List.of();
         try {

@@ -4,13 +4,14 @@
 
 import {html, nothing} from '../../lib/lit-html/lit-html.js';
 import {basePath, get, send, url} from '../api.js';
-import {changed, store} from '../store.js';
+import {changed, may, store} from '../store.js';
 import {micros, value} from '../format.js';
 import {bars, copyButton, notice} from '../ui.js';
 import {curl, elements, example, imageTensor, java, nested, parse, parseCsv, python} from '../tensors.js';
 
 let metadata = null;
 let inputs = [];
+let recorded = [];
 let error = '';
 let answer = null;
 let busy = false;
@@ -23,6 +24,7 @@ export const title = p => p.name ? `Try ${p.name}` : 'Try it';
 export async function enter(p) {
   metadata = null;
   inputs = [];
+  recorded = [];
   error = '';
   answer = null;
   version = p.version ?? '';
@@ -40,6 +42,13 @@ export async function enter(p) {
       const dims = input.shape.map(d => d < 0 ? 1 : d);
       return {...input, dims, text: elements(dims) > 100000 ? '' : JSON.stringify(example(input.datatype, dims)), scale: 'unit', file: ''};
     });
+    // What clients have sent is for those who may read the log.
+    if (may('configure-observe') && may('infer')) {
+      const requests = (await get(`console/api/models/${encodeURIComponent(p.name)}/recorded`)).examples;
+      if (mine === generation) {
+        recorded = requests;
+      }
+    }
   } catch (e) {
     error = e.message;
   }
@@ -192,7 +201,10 @@ export function view(p) {
       ${p.name ? html`<a href="#/model/${encodeURIComponent(p.name)}">Its page</a>` : nothing}</div>
     ${notice('bad', error)}
     ${!metadata ? p.name || names.length ? nothing : html`<p class="notice">There is not a model that serves. <a href="#/models">Load one</a>.</p>` : html`<div class="columns">
-      <form class="panel" @submit=${e => submit(e, p.name)}><h2>Inputs</h2>${inputs.map(field)}
+      <form class="panel" @submit=${e => submit(e, p.name)}><h2>Inputs</h2>
+        ${recorded.length ? html`<div class="field"><label for="recorded">A recorded request</label><select id="recorded" @change=${e => { if (e.target.value !== '') { json(null, recorded[Number(e.target.value)]); changed(); } }}>
+          <option value="">choose …</option>${recorded.map((r, i) => html`<option value=${i}>${i === 0 ? 'the last one' : `${i + 1} from the last`}: ${r.inputs.map(t => `${t.name} [${t.shape.join(', ')}]`).join(', ')}</option>`)}</select></div>` : nothing}
+        ${inputs.map(field)}
         <button class="primary" id="predict" ?disabled=${busy}>${busy ? 'Waiting …' : 'Predict'}</button></form>
       <section class="panel" aria-live="polite"><h2>Outputs</h2>${answer ? html`<p class="soft">Version ${answer.json.model_version}, ${micros(answer.took)} as seen by the browser${timing(answer.timing)}</p>
         ${answer.json.outputs.map(output)}` : html`<p class="soft">The answer is shown here.</p>`}</section></div>
