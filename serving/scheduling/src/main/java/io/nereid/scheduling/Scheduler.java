@@ -4,6 +4,7 @@ package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
+import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -54,6 +55,16 @@ public interface Scheduler extends AutoCloseable {
      * @param count at least 1
      */
     void instances(int count);
+
+    /**
+     * Applies the batching and queue settings of another configuration while the queue is in use: the next batch follows them, and no
+     * queued job is lost. The number of instances is not among them ({@link #instances(int)}). Does not block.
+     *
+     * @return false, without any change, when a setting differs that cannot change while the model serves
+     */
+    default boolean configure(ModelConfig next) {
+        return false;
+    }
 
     /** Returns the number of runs in progress. */
     int running();

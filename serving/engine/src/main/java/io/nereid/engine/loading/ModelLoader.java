@@ -21,12 +21,14 @@ import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.InstanceGroup;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.QueuePolicy;
 import io.nereid.spi.config.VersionPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -140,7 +142,10 @@ public final class ModelLoader implements Loader {
         }
     }
 
-    /** A changed number of instances or version policy needs no reload; every other change does. */
+    /**
+     * A change of the number of instances, the version policy, the queue delay, preferred batch sizes, priority levels and queue policies
+     * needs no reload; every other change does.
+     */
     @Override
     public boolean updateInPlace(Loader next) {
         ModelServable serving = servable;
@@ -151,6 +156,7 @@ public final class ModelLoader implements Loader {
                 || !other.backend().equals(backend())
                 || !other.source.equals(source)
                 || !rest(config).equals(rest(other.config))
+                || (config.batching() == null) != (other.config.batching() == null)
                 || !resizable(groups(serving), other.config.instanceGroups())
                 || !loaded.same(FileFingerprint.of(source))) {
             return false;
@@ -159,7 +165,19 @@ public final class ModelLoader implements Loader {
         if (!config.instanceGroups().equals(other.config.instanceGroups())) {
             changed.instanceGroups(other.config.instanceGroups());
         }
-        serving.resize(servables.completed(changed.build()));
+        if (!Objects.equals(config.batching(), other.config.batching())) {
+            changed.batching(other.config.batching());
+        }
+        ModelConfig applied =
+                servables.completed(changed.queue(other.config.queue()).build());
+        try {
+            ModelConfigDocument.check(applied, source.modelDirectory(), true);
+        } catch (ServingException e) {
+            return false; // the load fails for the same reason, and reports it
+        }
+        if (!serving.configure(applied)) {
+            return false;
+        }
         config = other.config;
         fingerprint = other.fingerprint;
         return true;
@@ -169,6 +187,8 @@ public final class ModelLoader implements Loader {
         return config.toBuilder()
                 .instanceGroups(List.of())
                 .versionPolicy(VersionPolicy.LATEST)
+                .batching(null)
+                .queue(QueuePolicy.DEFAULT)
                 .document(Map.of())
                 .build();
     }

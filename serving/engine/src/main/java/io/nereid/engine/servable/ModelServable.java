@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -186,16 +187,30 @@ public final class ModelServable extends EngineServable {
         return queued;
     }
 
-    /** Applies the number of instances of another configuration, and that configuration. */
-    public void resize(ModelConfig next) {
+    /**
+     * Applies the instances, batching and queue settings of another configuration, and shows that configuration.
+     *
+     * @return false, without any change, when the scheduler cannot apply them while it is in use
+     */
+    public boolean configure(ModelConfig next) {
+        ModelConfig now = config();
+        boolean same =
+                Objects.equals(now.batching(), next.batching()) && now.queue().equals(next.queue());
+        if (!same && !scheduler.configure(next)) {
+            return false;
+        }
         scheduler.instances(Math.max(1, next.instances()));
         config(next);
-        signatures.forEach((name, other) -> other.resize(next.toBuilder()
-                .inputs(other.config().inputs())
-                .outputs(other.config().outputs())
-                .batchInputs(List.of())
-                .batchOutputs(List.of())
-                .build()));
+        signatures.forEach((name, other) -> {
+            // The same settings, for a scheduler that was made from the same configuration.
+            var unused = other.configure(next.toBuilder()
+                    .inputs(other.config().inputs())
+                    .outputs(other.config().outputs())
+                    .batchInputs(List.of())
+                    .batchOutputs(List.of())
+                    .build());
+        });
+        return true;
     }
 
     /** Runs jobs on one instance without the queue and without statistics; only before the first request. */

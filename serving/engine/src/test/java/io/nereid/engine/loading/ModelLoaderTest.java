@@ -263,6 +263,37 @@ class ModelLoaderTest {
     }
 
     @Test
+    void anotherBatchingIsTakenOverWithoutLoading() throws Exception {
+        ModelLoader loader = loader(config(1, 4)
+                .batching(new DynamicBatching(List.of(), Duration.ofHours(1), false))
+                .build());
+        ModelServable servable = (ModelServable) loader.load();
+        loader.warm();
+        Client client = new Client(servable, Clock.system());
+        client.send(List.of(tensors.ints("IN", Shape.of(1, 1), 1)));
+        ModelLoader next = loader(config(1, 4)
+                .batching(new DynamicBatching(List.of(2), Duration.ZERO, false))
+                .build());
+        assertThat(loader.updateInPlace(next)).isTrue();
+        assertThat(client.nextText()).as("it waits for others no longer").isEqualTo("OUT 1.");
+        assertThat(models).as("nothing is loaded").hasSize(1);
+        assertThat(servable.config().batching()).isNotNull();
+        assertThat(servable.config().document().get("dynamic_batching").toString())
+                .contains("preferred_batch_size=[2]");
+        assertThat(loader.updateInPlace(loader(config(1, 4)
+                        .batching(new DynamicBatching(List.of(), Duration.ZERO, true))
+                        .build())))
+                .as("the order of responses")
+                .isFalse();
+        assertThat(loader.updateInPlace(loader(config(1, 4)
+                        .batching(new DynamicBatching(List.of(9), Duration.ZERO, false))
+                        .build())))
+                .as("a preferred size above the maximum is not valid")
+                .isFalse();
+        loader.unload();
+    }
+
+    @Test
     void whateverElseDiffersTakesAReload() throws Exception {
         ModelLoader loader = loader(config(1, 4).build());
         assertThat(loader.updateInPlace(loader(config(2, 4).build())))

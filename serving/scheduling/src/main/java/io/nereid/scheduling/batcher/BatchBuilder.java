@@ -67,10 +67,10 @@ final class BatchBuilder {
     private final RequestQueue queue;
     private final int maxRows;
     /** The size that makes a batch full: the largest preferred one, or the maximum. */
-    private final int fullRows;
+    private int fullRows;
 
-    private final BitSet preferred;
-    private final long delayNanos;
+    private final BitSet preferred = new BitSet();
+    private long delayNanos;
     /** Decides which jobs may share a batch; null if every job runs alone. */
     private final @Nullable BatchRunner runner;
 
@@ -128,21 +128,29 @@ final class BatchBuilder {
         BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.batchSizePolicy();
         this.queue = queue;
         this.maxRows = batched ? config.maxBatchSize() : 1;
-        this.preferred = new BitSet();
+        this.fullRows = maxRows;
         if (batching != null && batched) {
-            for (int size : batching.preferredSizes()) {
-                if (size >= 1 && size <= maxRows) {
-                    preferred.set(size);
-                }
-            }
+            configure(batching);
         }
-        this.fullRows = preferred.isEmpty() ? maxRows : preferred.length() - 1;
-        this.delayNanos = batching != null && batched ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
         this.runner = batched ? runner : null;
         this.strategy = batched ? strategy : null;
         this.splits = sizes.maxRequestRows() > maxRows;
         this.maxBatches = sizes.maxEnqueuedBatches();
         this.held = held;
+    }
+
+    /** Applies other preferred sizes and another queue delay, to the batch that is open as well. */
+    void configure(DynamicBatching batching) {
+        preferred.clear();
+        for (int size : batching.preferredSizes()) {
+            if (size >= 1 && size <= maxRows) {
+                preferred.set(size);
+            }
+        }
+        fullRows = preferred.isEmpty() ? maxRows : preferred.length() - 1;
+        delayNanos = maxRows > 1 ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
+        reset();
+        counted = false;
     }
 
     /** Returns whether a job that arrives at an empty queue may run without being visited here. */

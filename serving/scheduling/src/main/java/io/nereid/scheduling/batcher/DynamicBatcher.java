@@ -80,8 +80,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final int splitAbove;
 
     private final int maxRows;
+    private final int maxBatchSize;
+    /** Whether the configuration has dynamic batching. */
+    private final boolean dynamic;
+
     private final InlinePolicy inline;
-    private final boolean mayInline;
+    private volatile boolean mayInline;
     private final BatchRunner runner;
     private final DeviceExecutor pool;
     private final ModelRuns runs;
@@ -89,6 +93,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final OrderedJob.@Nullable CompletionQueue completions;
     private final @Nullable BatchStrategy strategy;
     private final @Nullable Member member;
+    /** Whether the configuration limits the queue, in place of the server's admission control; null without that. */
+    private final @Nullable Boolean limited;
+
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
@@ -135,6 +142,8 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.model = config.name();
         this.maxQueued = options.maxQueueSize();
         this.maxRows = config.batchSizePolicy().maxRequestRows();
+        this.maxBatchSize = config.maxBatchSize();
+        this.dynamic = batching != null;
         this.splitAbove =
                 maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.completions = batching != null && batching.preserveOrdering() ? new OrderedJob.CompletionQueue() : null;
@@ -152,6 +161,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.member = limiter == null ? null : limiter.join(config, this::granted);
         this.instances = new InstanceAllocator(Math.max(1, config.instances()), member);
         AdmissionControl control = options.admission();
+        this.limited = control == null ? null : limited(config);
         this.admission = control == null || limited(config) ? null : control.open();
     }
 
@@ -742,6 +752,43 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             at = due - now > 0 ? QueueTimer.earlier(at, due) : at;
         }
         timer.schedule(at);
+    }
+
+    // ---- other settings ----
+
+    /** {@inheritDoc} The queue delay, preferred sizes, priority levels and queue policies change; other changes are refused. */
+    @Override
+    public boolean configure(ModelConfig next) {
+        DynamicBatching batching = next.batching();
+        if (batching == null
+                || !dynamic
+                || batching.preserveOrdering() != (completions != null)
+                || next.maxBatchSize() != maxBatchSize
+                || next.batchSizePolicy().maxRequestRows() != maxRows
+                || (limited != null && limited != limited(next))) {
+            return false;
+        }
+        long now = clock.nanos();
+        List<QueuedJob> late;
+        boolean enlist;
+        boolean empty;
+        synchronized (lock) {
+            queue.configure(next);
+            builder.configure(batching);
+            mayInline = inline != InlinePolicy.NEVER && member == null && builder.runsAloneAtOnce();
+            late = expire(now);
+            enlist = claim(now);
+            armTimer(now);
+            empty = endsNow();
+        }
+        failAll(late);
+        if (enlist) {
+            enlist();
+        }
+        if (empty) {
+            finish();
+        }
+        return true;
     }
 
     // ---- number of instances ----

@@ -9,6 +9,7 @@ import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.QueuePolicy;
 import io.nereid.spi.config.QueuePolicy.TimeoutAction;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -32,12 +33,12 @@ final class RequestQueue {
 
     private static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE / 2);
 
-    private final long levels;
-    private final long defaultPriority;
-    private final QueuePolicy defaultPolicy;
-    private final Map<Long, QueuePolicy> policies;
+    private long levels;
+    private long defaultPriority;
+    private QueuePolicy defaultPolicy;
+    private Map<Long, QueuePolicy> policies;
     /** The level of the default priority; the only one of models without priorities. */
-    private final Level defaultLevel;
+    private Level defaultLevel;
 
     private final Map<Long, Level> otherLevels = new HashMap<>();
     private final TimeoutHeap timeouts = new TimeoutHeap();
@@ -54,11 +55,49 @@ final class RequestQueue {
         this.defaultPriority = levels == 0 ? 0 : batching.defaultPriority();
         this.defaultPolicy = config.queue();
         this.policies = batching.levelQueues();
-        this.defaultLevel = level(defaultPriority);
+        this.defaultLevel = new Level(defaultPriority, policies.getOrDefault(defaultPriority, defaultPolicy));
     }
 
     private Level level(long priority) {
         return new Level(priority, policies.getOrDefault(priority, defaultPolicy));
+    }
+
+    /**
+     * Applies the priority levels and queue policies of another configuration. The queued jobs keep their arrival, and get the level and the
+     * timeout that they would have had with it; {@link #expire} then removes those that have waited longer. A level may have more jobs than
+     * its new maximum until they have left.
+     */
+    void configure(ModelConfig config) {
+        DynamicBatching batching = config.batching() == null ? DynamicBatching.EAGER : config.batching();
+        List<QueuedJob> jobs = new ArrayList<>(size);
+        for (QueuedJob e = head; e != null; e = e.next) {
+            jobs.add(e);
+        }
+        jobs.forEach(e -> remove(e, QueuedJob.State.QUEUED));
+        levels = batching.priorityLevels();
+        defaultPriority = levels == 0 ? 0 : batching.defaultPriority();
+        defaultPolicy = config.queue();
+        policies = batching.levelQueues();
+        defaultLevel = level(defaultPriority);
+        otherLevels.clear();
+        for (QueuedJob e : jobs) {
+            boolean delayed = e.delayed;
+            long limit = e.limit;
+            e.delayed = false;
+            Level level = levelOf(e.job);
+            append(level, e, e.since);
+            if (delayed) {
+                timeouts.remove(e);
+                delay(level, e);
+                e.expiry = e.deadline;
+                if (e.deadline != QueuedJob.NEVER) {
+                    timeouts.add(e);
+                }
+            }
+            if (limit != QueuedJob.NEVER) {
+                limit(e, limit);
+            }
+        }
     }
 
     /** Returns the level of a job; an absent priority, and one above the number of levels, means the default level. */
