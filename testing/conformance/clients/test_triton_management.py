@@ -170,6 +170,38 @@ def test_a_changed_instance_count_needs_no_reload(server, repository, client):
     assert statistic(client, "tagged", "inference_count") == before, "the same loaded model goes on counting"
 
 
+def test_changed_batching_needs_no_reload(server, repository, client):
+    file = repository / "tagged" / "config.pbtxt"
+
+    def load(batching, override=False):
+        text = scenarios.MODELS["tagged"] + f"dynamic_batching {{ {batching} }}\n"
+        if override:
+            shown = client.get_model_config("tagged", **client.json)
+            shown = shown if client.kind == "http" else shown["config"]
+            shown["dynamic_batching"]["max_queue_delay_microseconds"] = 5
+            client.load_model("tagged", config=json.dumps(shown))
+        else:
+            file.write_text(text)
+            client.load_model("tagged")
+        shown = client.get_model_config("tagged", **client.json)
+        return (shown if client.kind == "http" else shown["config"])["dynamic_batching"]
+
+    load("preserve_ordering: false")
+    client.infer("tagged", [tensor(client, "INPUT0", np.zeros((1, 2), np.float32), "FP32")])
+    before = statistic(client, "tagged", "inference_count")
+    assert before >= 1
+    shown = load("max_queue_delay_microseconds: 70 preferred_batch_size: [ 2 ] priority_levels: 3 default_priority_level: 2")
+    assert int(shown["max_queue_delay_microseconds"]) == 70
+    assert [int(size) for size in shown["preferred_batch_size"]] == [2]
+    assert int(shown["priority_levels"]) == 3
+    assert statistic(client, "tagged", "inference_count") == before, "the same loaded model goes on counting"
+    assert int(load("", override=True)["max_queue_delay_microseconds"]) == 5
+    client.infer("tagged", [tensor(client, "INPUT0", np.zeros((1, 2), np.float32), "FP32")], priority=1)
+    assert statistic(client, "tagged", "inference_count") == before + 1
+    file.write_text(scenarios.MODELS["tagged"])
+    client.load_model("tagged")
+
+
 # --- observability
 
 

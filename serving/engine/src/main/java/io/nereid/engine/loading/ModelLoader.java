@@ -157,7 +157,8 @@ public final class ModelLoader implements Loader {
                 || !other.source.equals(source)
                 || !rest(config).equals(rest(other.config))
                 || (config.batching() == null) != (other.config.batching() == null)
-                || !resizable(groups(serving), other.config.instanceGroups())
+                || !(config.instanceGroups().equals(other.config.instanceGroups())
+                        || resizable(groups(serving), other.config.instanceGroups()))
                 || !loaded.same(FileFingerprint.of(source))) {
             return false;
         }

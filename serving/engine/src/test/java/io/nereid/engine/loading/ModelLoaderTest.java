@@ -294,6 +294,21 @@ class ModelLoaderTest {
     }
 
     @Test
+    void instancesThatTheBackendHasChosenStay() throws Exception {
+        ModelLoader loader = loader(config(1, 4).instanceGroups(List.of()).build());
+        ModelServable servable = (ModelServable) loader.load();
+        loader.warm();
+        assertThat(loader.updateInPlace(loader(config(1, 4)
+                        .instanceGroups(List.of())
+                        .batching(new DynamicBatching(List.of(), Duration.ofNanos(9000), false))
+                        .build())))
+                .isTrue();
+        assertThat(servable.config().document().get("dynamic_batching").toString())
+                .contains("max_queue_delay_microseconds=9");
+        loader.unload();
+    }
+
+    @Test
     void whateverElseDiffersTakesAReload() throws Exception {
         ModelLoader loader = loader(config(1, 4).build());
         assertThat(loader.updateInPlace(loader(config(2, 4).build())))
