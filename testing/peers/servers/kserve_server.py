@@ -1,0 +1,36 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A custom model of KServe's server for Python, as its documents have it. The options are those of the server."""
+
+import argparse
+
+from kserve import InferOutput, InferResponse, Model, ModelServer, model_server
+
+from models import Model as Workload
+
+
+class Predictor(Model):
+    def __init__(self, name):
+        super().__init__(name)
+        self.load()
+
+    def load(self):
+        self.workload = Workload()
+        self.ready = True
+
+    def predict(self, payload, headers=None, response_headers=None):
+        inputs = {i.name: i.as_numpy() for i in payload.inputs}
+        arrays = self.workload.run([inputs[t["name"]] for t in self.workload.inputs])
+        wanted = payload.use_binary_outputs if hasattr(payload, "use_binary_outputs") else False
+        binary = wanted or bool((payload.parameters or {}).get("binary_data_output"))
+        outputs = []
+        for tensor, array in zip(self.workload.outputs, arrays):
+            output = InferOutput(name=tensor["name"], shape=list(array.shape), datatype=tensor["datatype"])
+            output.set_data_from_numpy(array, binary_data=binary)
+            outputs.append(output)
+        return InferResponse(response_id=payload.id or "", model_name=self.name, infer_outputs=outputs)
+
+
+if __name__ == "__main__":
+    arguments, _ = argparse.ArgumentParser(parents=[model_server.parser]).parse_known_args()
+    ModelServer(workers=arguments.workers).start([Predictor(arguments.model_name)])
