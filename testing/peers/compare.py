@@ -106,7 +106,6 @@ def main():
     # Ctrl-C and a time limit end the servers as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="nereid-peers-"))
-    keep = False
     try:
         try:
             tools = Environment("tools", log)
@@ -126,7 +125,6 @@ def main():
         order = list(rows.BY_NAME)
         session.measure(sorted(chosen, key=lambda row: order.index(row.name)))
         write(session, settings)
-        keep = bool(session.wrong)
         for problem in session.wrong:
             print(f"FAILED {problem}")
         measured = {name for result in session.results for name, entry in result["servers"].items() if entry["samples"]}
@@ -139,18 +137,13 @@ def main():
             print("SKIPPED all: no peer could be measured" + (f" ({session.skipped[-1]['reason']})" if session.skipped else ""))
             sys.exit(1 if session.wrong or failed else 77)
         if session.wrong or failed or "nereid" not in measured:
-            keep = True
             sys.exit(1)
     except Unavailable as e:
-        keep = True
         print(f"FAILED {e}")
         sys.exit(1)
     finally:
         server.stop_all()
-        if keep:
-            log(f"the servers' output is in {scratch}")
-        else:
-            shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 if __name__ == "__main__":

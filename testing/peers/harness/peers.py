@@ -8,7 +8,7 @@ import pathlib
 import shutil
 
 from .environments import Environment
-from .places import CORES, HERE, ROOT, Unavailable
+from .places import CORES, HERE, TARGET, Unavailable
 from .server import Server, free_port
 
 SERVERS = HERE / "servers"
@@ -48,9 +48,10 @@ class Peer:
         """Starts the server with a workload, for requests of a form."""
         raise NotImplementedError
 
-    def program(self, name, command, scratch, rest, grpc=None, environment=None, **options):
-        environment = {"PYTHONPATH": str(SERVERS), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
-        return Running(self, Server(self.title, command, scratch / f"{name}.log", environment, **options), rest, grpc)
+    def program(self, command, workload, rest, grpc=None, environment=None, **options):
+        environment = {"PYTHONPATH": str(SERVERS), "PYTHONDONTWRITEBYTECODE": "1", "PEERS_WORKLOAD": str(workload.directory), **(environment or {})}
+        (TARGET / "logs").mkdir(parents=True, exist_ok=True)
+        return Running(self, Server(self.title, command, TARGET / "logs" / f"{self.name}-{workload.name}.log", environment, **options), rest, grpc)
 
 
 def rows_of(tensor, batched):
@@ -96,7 +97,7 @@ class Nereid(Peer):
         models = repository(workload, scratch, self.name, text, workload.directory / workload.file)
         port = free_port()
         command = [self.distribution / "bin/nereid", "serve", models, "--port", port]
-        return self.program(self.name, command, scratch, port, port)
+        return self.program(command, workload, port, port)
 
 
 class Triton(Peer):
@@ -124,8 +125,9 @@ class Triton(Peer):
         rest, grpc = free_port(), free_port()
         command = [self.wheel / "bin/tritonserver", "--model-repository", models, "--backend-directory", self.directory_of_backends(scratch)]
         command += ["--http-address=127.0.0.1", f"--http-port={rest}", "--grpc-address=127.0.0.1", f"--grpc-port={grpc}", "--allow-metrics=false"]
-        environment = {"PYTHONPATH": f"{SERVERS}{os.pathsep}{self.environment.packages}", "PEERS_WORKLOAD": str(workload.directory)}
-        return self.program(self.name, command, scratch, rest, grpc, environment)
+        # The backend's interpreter ignores PYTHONPATH.
+        environment = {"PEERS_PATH": f"{SERVERS}{os.pathsep}{self.environment.packages}"}
+        return self.program(command, workload, rest, grpc, environment)
 
     def directory_of_backends(self, scratch):
         """A directory with the wheel's Python backend and the stub for the environment's Python, and the backends given."""
@@ -160,8 +162,7 @@ class MlServer(Peer):
             model |= {"max_batch_size": 16, "max_batch_time": 0.002}
         (directory / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
         (directory / "model-settings.json").write_text(json.dumps(model), encoding="utf-8")
-        environment = {"PEERS_WORKLOAD": str(workload.directory)}
-        return self.program(self.name, [self.environment.program("mlserver"), "start", directory], scratch, rest, grpc, environment)
+        return self.program([self.environment.program("mlserver"), "start", directory], workload, rest, grpc)
 
 
 class KServe(Peer):
@@ -173,7 +174,7 @@ class KServe(Peer):
         command = [self.environment.program("python"), SERVERS / "kserve_server.py", "--http_port", rest, "--grpc_port", grpc]
         command += ["--model_name", workload.name, "--enable_grpc", "true" if form == "grpc" else "false"]
         command += ["--workers", 1 if form == "grpc" else CORES]
-        return self.program(self.name, command, scratch, rest, grpc, {"PEERS_WORKLOAD": str(workload.directory)})
+        return self.program(command, workload, rest, grpc)
 
 
 class Own(Peer):
@@ -193,7 +194,7 @@ class FastApi(Own):
     def start(self, workload, form, scratch):
         port = free_port()
         command = [self.environment.program("uvicorn"), "fastapi_server:app", "--port", port, "--workers", CORES, "--no-access-log", "--log-level", "warning"]
-        return self.program(self.name, command, scratch, port, None, {"PEERS_WORKLOAD": str(workload.directory)}, directory=SERVERS)
+        return self.program(command, workload, port, directory=SERVERS)
 
 
 class LitServe(Own):
@@ -209,7 +210,7 @@ class LitServe(Own):
     def start(self, workload, form, scratch):
         port = free_port()
         command = [self.environment.program("python"), SERVERS / "litserve_server.py", port, CORES, "form" if form == "binary" else "json"]
-        return self.program(self.name, command, scratch, port, None, {"PEERS_WORKLOAD": str(workload.directory)})
+        return self.program(command, workload, port)
 
 
 class BentoMl(Own):
@@ -223,8 +224,8 @@ class BentoMl(Own):
     def start(self, workload, form, scratch):
         port = free_port()
         command = [self.environment.program("bentoml"), "serve", "bentoml_service:Service", "--port", port, "--host", "127.0.0.1"]
-        environment = {"PEERS_WORKLOAD": str(workload.directory), "BENTOML_DO_NOT_TRACK": "True", "BENTOML_HOME": str(scratch / "bentoml"), "PEERS_CORES": str(CORES)}
-        return self.program(self.name, command, scratch, port, None, environment, directory=SERVERS)
+        environment = {"BENTOML_DO_NOT_TRACK": "True", "BENTOML_HOME": str(scratch / "bentoml"), "PEERS_CORES": str(CORES)}
+        return self.program(command, workload, port, None, environment, directory=SERVERS)
 
 
 ALL = {peer.name: peer for peer in (Nereid(), Triton(), MlServer(), KServe(), LitServe(), BentoMl(), FastApi())}

@@ -3,28 +3,31 @@
 """A custom model of KServe's server for Python, as its documents have it. The options are those of the server."""
 
 import argparse
+import functools
 
 from kserve import InferOutput, InferResponse, Model, ModelServer, model_server
 
 from models import Model as Workload
 
 
+@functools.cache
+def workload():
+    """The workload of this worker; the predictor itself is sent from the parent to its workers."""
+    return Workload()
+
+
 class Predictor(Model):
     def __init__(self, name):
         super().__init__(name)
-        self.load()
-
-    def load(self):
-        self.workload = Workload()
         self.ready = True
 
     def predict(self, payload, headers=None, response_headers=None):
         inputs = {i.name: i.as_numpy() for i in payload.inputs}
-        arrays = self.workload.run([inputs[t["name"]] for t in self.workload.inputs])
+        arrays = workload().run([inputs[t["name"]] for t in workload().inputs])
         wanted = payload.use_binary_outputs if hasattr(payload, "use_binary_outputs") else False
         binary = wanted or bool((payload.parameters or {}).get("binary_data_output"))
         outputs = []
-        for tensor, array in zip(self.workload.outputs, arrays):
+        for tensor, array in zip(workload().outputs, arrays):
             output = InferOutput(name=tensor["name"], shape=list(array.shape), datatype=tensor["datatype"])
             output.set_data_from_numpy(array, binary_data=binary)
             outputs.append(output)

@@ -1,6 +1,14 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A workload's model for Triton's Python backend: the requests of a batch run as one, along the first dimension."""
+"""
+A workload's model for Triton's Python backend: the requests of a batch run as one, along the first dimension. PEERS_PATH has the
+folders of modules, for the backend's interpreter ignores PYTHONPATH.
+"""
+
+import os
+import sys
+
+sys.path[:0] = os.environ["PEERS_PATH"].split(os.pathsep)
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
