@@ -30,10 +30,10 @@ class Session:
             values = load.call(running.rest, request)
         workload.check(values)
 
-    def start(self, peer, workload, form):
+    def start(self, peer, workload, form, copies=1):
         """A server that has given the right answer."""
         peer.request(workload, form)
-        running = peer.start(workload, form, self.scratch)
+        running = peer.start(workload, form, self.scratch, copies)
         try:
             running.server.await_ready(lambda: self.right(running, workload, form))
         except BaseException:
@@ -54,7 +54,8 @@ class Session:
             group = list(group)
             workload = workloads.Workload(name)
             if kind == "start":
-                self.starts(group[0], workload)
+                for row in group:
+                    self.starts(row, workload)
                 continue
             try:
                 load.needed(*(("h2load", "nghttp2-client") if form == "grpc" else ("wrk", "wrk")))
@@ -68,6 +69,8 @@ class Session:
                 for peer in self.peers:
                     try:
                         started.append(self.start(peer, workload, form))
+                        if peer.polls:
+                            started[-1].server.pause(True)
                     except Unavailable as e:
                         self.reject(f"{peer.name} in {', '.join(row.name for row in group)}", e)
                 for row in group:
@@ -91,9 +94,17 @@ class Session:
     def sample(self, running, started, run):
         """Runs a load; its figures, with the processor time of the server and of what else ran."""
         names = {r.server.pid: f"idle {r.peer.name}" for r in started if r is not running}
+        if running.peer.polls:
+            running.server.pause(False)
         watch = machine.Watch(running.server.pid, names)
-        outcome = run()
-        spent, others = watch.stop()
+        try:
+            outcome = run()
+        finally:
+            spent, others = watch.stop()
+            if running.peer.polls:
+                running.server.pause(True)
+        if outcome.requests == 0:
+            raise Unavailable(f"no request was answered well, {outcome.failed} were not")
         figures = {"rate": outcome.requests / outcome.seconds, "p50": outcome.p50, "p99": outcome.p99, "failed": outcome.failed}
         figures |= {"cpu_us": 1e6 * spent / max(1, outcome.sent), "others": others}
         return figures
@@ -126,7 +137,7 @@ class Session:
         started = list(started)
         for running in list(started):
             try:
-                self.once(row, running, workload, self.settings.warmup)
+                self.sample(running, started, lambda: self.once(row, running, workload, self.settings.warmup))
             except Unavailable as e:
                 started.remove(running)
                 self.skip(f"{running.peer.name} in {row.name}", e)
@@ -168,7 +179,7 @@ class Session:
                 if "problem" in entry:
                     continue
                 try:
-                    running = self.start(peer, workload, row.form)
+                    running = self.start(peer, workload, row.form, row.copies)
                 except Unavailable as e:
                     entry["problem"] = str(e)
                     self.reject(f"{peer.name} in {row.name}", e)

@@ -12,6 +12,8 @@ from .places import CORES, HERE, TARGET, Unavailable
 from .server import Server, free_port
 
 SERVERS = HERE / "servers"
+INSTANCES = f"instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]\n"
+MODEL_IN_PYTHON = SERVERS / "triton/model.py"
 
 
 class Running:
@@ -28,8 +30,8 @@ class Peer:
     """A kind of server. prepare() comes first, once; both it and start() raise Unavailable with the reason."""
 
     name = title = None
-    #: Whether it has REST and gRPC of the Open Inference Protocol; else an interface of its own, with REST only.
-    open_inference = True
+    #: Whether it uses a core while it has no requests, so that it is stopped while others are measured.
+    polls = False
 
     def prepare(self, log):
         self.environment = Environment(self.name, log)
@@ -44,8 +46,8 @@ class Peer:
         """The request of a workload in a form: json or binary over REST, or grpc."""
         return workload.grpc(workload.name) if form == "grpc" else workload.open_inference(form == "binary", workload.name)
 
-    def start(self, workload, form, scratch):
-        """Starts the server with a workload, for requests of a form."""
+    def start(self, workload, form, scratch, copies=1):
+        """Starts the server with a workload, for requests of a form, and with further copies of its model."""
         raise NotImplementedError
 
     def program(self, command, workload, rest, grpc=None, environment=None, **options):
@@ -54,15 +56,16 @@ class Peer:
         return Running(self, Server(self.title, command, TARGET / "logs" / f"{self.name}-{workload.name}.log", environment, **options), rest, grpc)
 
 
-def rows_of(tensor, batched):
-    return ", ".join(map(str, tensor.shape[1:] if batched else tensor.shape))
+def shape(dims):
+    """The dims of a configuration; those of a tensor that has the dimension of a batch only must not be empty."""
+    return str(dims) if dims else "[ 1 ] reshape { shape: [ ] }"
 
 
 def config(workload, backend, more=""):
     """config.pbtxt of a model for Triton and Nereid."""
 
     def tensors(kind, all_of_them):
-        each = [f'  {{ name: "{t.name}" data_type: TYPE_{t.datatype} dims: [ {rows_of(t, workload.max_batch_size > 0)} ] }}' for t in all_of_them]
+        each = [f'  {{ name: "{t.name}" data_type: TYPE_{t.datatype} dims: {shape(t.dims)} }}' for t in all_of_them]
         return f"{kind} [\n" + ",\n".join(each) + "\n]\n"
 
     batching = "dynamic_batching { }\n" if workload.max_batch_size > 0 else ""
@@ -70,16 +73,27 @@ def config(workload, backend, more=""):
     return head + tensors("input", workload.inputs) + tensors("output", workload.outputs) + batching + more
 
 
-def repository(workload, scratch, name, text, file):
-    """A model repository with the workload's model alone."""
-    target = scratch / name / "models"
+def names(workload, copies):
+    """The names of a number of copies of the workload's model."""
+    return [workload.name] + [f"{workload.name}-{i}" for i in range(2, copies + 1)]
+
+
+def repository(workload, scratch, peer, text, file, copies):
+    """A model repository with the workload's model, and further copies of it under other names."""
+    target = scratch / peer / "models"
     shutil.rmtree(target, ignore_errors=True)
-    version = target / workload.name / "1"
-    version.mkdir(parents=True)
-    if text:
-        (target / workload.name / "config.pbtxt").write_text(text, encoding="utf-8")
-    shutil.copyfile(file, version / file.name)
+    for name in names(workload, copies):
+        version = target / name / "1"
+        version.mkdir(parents=True)
+        if text:
+            (target / name / "config.pbtxt").write_text(text.replace(f'name: "{workload.name}"', f'name: "{name}"', 1), encoding="utf-8")
+        shutil.copyfile(file, version / file.name)
     return target
+
+
+def one_model(copies):
+    if copies > 1:
+        raise Unavailable("its program here serves one model")
 
 
 class Nereid(Peer):
@@ -87,17 +101,25 @@ class Nereid(Peer):
 
     def prepare(self, log):
         self.distribution = pathlib.Path(os.environ["NEREID_DISTRIBUTION"])
+        # With numpy, for models in Python.
+        self.tools = Environment("tools", log)
 
     def version(self):
         return self.distribution.name.removeprefix("nereid-")
 
-    def start(self, workload, form, scratch):
-        # Models of trees need no configuration.
-        text = config(workload, "onnxruntime") if workload.kind == "onnx" else None
-        models = repository(workload, scratch, self.name, text, workload.directory / workload.file)
+    def start(self, workload, form, scratch, copies=1):
+        # Models of trees need no configuration; a model in Python has a process for each instance, of which Triton has as many.
+        text, python = None, workload.kind == "python"
+        if python:
+            text = config(workload, "python", INSTANCES)
+        elif workload.kind == "onnx":
+            text = config(workload, "onnxruntime")
+        models = repository(workload, scratch, self.name, text, MODEL_IN_PYTHON if python else workload.directory / workload.file, copies)
         port = free_port()
         command = [self.distribution / "bin/nereid", "serve", models, "--port", port]
-        return self.program(command, workload, port, port)
+        if python:
+            command += ["--backend-config", f"python,python={self.tools.program('python')}"]
+        return self.program(command, workload, port, port, {"PEERS_PATH": str(SERVERS)})
 
 
 class Triton(Peer):
@@ -116,12 +138,14 @@ class Triton(Peer):
         if not self.wheel.is_dir():
             raise Unavailable(f"the wheel has no tritonserver: {self.wheel}")
 
-    def start(self, workload, form, scratch):
+    def start(self, workload, form, scratch, copies=1):
         onnx = workload.kind == "onnx" and self.backends is not None
-        instances = f"instance_group [ {{ count: {CORES} kind: KIND_CPU }} ]\n"
+        if copies > 1 and not onnx:
+            raise Unavailable("without TRITON_BACKENDS its models are in Python, each of them in processes of its own")
         threads = "".join(f'parameters {{ key: "{k}_thread_count" value {{ string_value: "1" }} }}\n' for k in ("intra_op", "inter_op"))
-        file = workload.directory / workload.file if onnx else SERVERS / "triton/model.py"
-        models = repository(workload, scratch, self.name, config(workload, "onnxruntime" if onnx else "python", instances + (threads if onnx else "")), file)
+        file = workload.directory / workload.file if onnx else MODEL_IN_PYTHON
+        text = config(workload, "onnxruntime" if onnx else "python", INSTANCES + (threads if onnx else ""))
+        models = repository(workload, scratch, self.name, text, file, copies)
         rest, grpc = free_port(), free_port()
         command = [self.wheel / "bin/tritonserver", "--model-repository", models, "--backend-directory", self.directory_of_backends(scratch)]
         command += ["--http-address=127.0.0.1", f"--http-port={rest}", "--grpc-address=127.0.0.1", f"--grpc-port={grpc}", "--allow-metrics=false"]
@@ -151,24 +175,27 @@ class MlServer(Peer):
             raise Unavailable("it has no binary tensors over REST")
         return super().request(workload, form)
 
-    def start(self, workload, form, scratch):
-        directory = scratch / self.name / workload.name
-        directory.mkdir(parents=True, exist_ok=True)
+    def start(self, workload, form, scratch, copies=1):
+        directory = scratch / self.name
+        shutil.rmtree(directory, ignore_errors=True)
         rest, grpc, metrics = free_port(), free_port(), free_port()
         settings = {"host": "127.0.0.1", "http_port": rest, "grpc_port": grpc, "metrics_port": metrics, "parallel_workers": 0, "debug": False}
         settings |= {"grpc_max_message_length": 64 << 20}
         model = {"name": workload.name, "implementation": "mlserver_runtime.Runtime"}
         if workload.name == "encoder":
             model |= {"max_batch_size": 16, "max_batch_time": 0.002}
+        for name in names(workload, copies):
+            (directory / name).mkdir(parents=True)
+            (directory / name / "model-settings.json").write_text(json.dumps(model | {"name": name}), encoding="utf-8")
         (directory / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-        (directory / "model-settings.json").write_text(json.dumps(model), encoding="utf-8")
         return self.program([self.environment.program("mlserver"), "start", directory], workload, rest, grpc)
 
 
 class KServe(Peer):
     name, title = "kserve", "KServe"
 
-    def start(self, workload, form, scratch):
+    def start(self, workload, form, scratch, copies=1):
+        one_model(copies)
         rest, grpc = free_port(), free_port()
         # Its gRPC server runs with one worker only.
         command = [self.environment.program("python"), SERVERS / "kserve_server.py", "--http_port", rest, "--grpc_port", grpc]
@@ -180,8 +207,6 @@ class KServe(Peer):
 class Own(Peer):
     """Servers with an interface of their own."""
 
-    open_inference = False
-
     def request(self, workload, form):
         if form == "grpc":
             raise Unavailable("it has no gRPC")
@@ -191,7 +216,8 @@ class Own(Peer):
 class FastApi(Own):
     name, title = "fastapi", "FastAPI"
 
-    def start(self, workload, form, scratch):
+    def start(self, workload, form, scratch, copies=1):
+        one_model(copies)
         port = free_port()
         command = [self.environment.program("uvicorn"), "fastapi_server:app", "--port", port, "--workers", CORES, "--no-access-log", "--log-level", "warning"]
         return self.program(command, workload, port, directory=SERVERS)
@@ -199,6 +225,7 @@ class FastApi(Own):
 
 class LitServe(Own):
     name, title = "litserve", "LitServe"
+    polls = True
 
     def request(self, workload, form):
         if form == "binary":
@@ -207,7 +234,8 @@ class LitServe(Own):
             return workload.form("/raw")
         return super().request(workload, form)
 
-    def start(self, workload, form, scratch):
+    def start(self, workload, form, scratch, copies=1):
+        one_model(copies)
         port = free_port()
         command = [self.environment.program("python"), SERVERS / "litserve_server.py", port, CORES, "form" if form == "binary" else "json"]
         return self.program(command, workload, port)
@@ -221,7 +249,8 @@ class BentoMl(Own):
             raise Unavailable("its program here takes JSON only")
         return super().request(workload, form)
 
-    def start(self, workload, form, scratch):
+    def start(self, workload, form, scratch, copies=1):
+        one_model(copies)
         port = free_port()
         command = [self.environment.program("bentoml"), "serve", "bentoml_service:Service", "--port", port, "--host", "127.0.0.1"]
         environment = {"BENTOML_DO_NOT_TRACK": "True", "BENTOML_HOME": str(scratch / "bentoml"), "PEERS_CORES": str(CORES)}

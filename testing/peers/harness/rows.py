@@ -9,7 +9,7 @@ import dataclasses
 class Row:
     """
     A load on a workload. A row of kind "saturation" has a fixed number of requests in flight; its open form sends at random times, at
-    half of the rate that the best peer reached. A row of kind "start" starts the server anew in each round.
+    half of the rate that the best peer reached. A row of kind "start" starts the server anew in each round, with copies of the model.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Row:
     streams: int = 1
     open: bool = False
     kind: str = "saturation"
+    copies: int = 1
 
 
 ROWS = (
@@ -35,7 +36,9 @@ ROWS = (
     Row("encoder-16", "MiniLM, 16 tokens, REST binary, 16 in flight", "encoder", "binary", 16),
     Row("encoder-64", "MiniLM, 16 tokens, REST binary, 64 in flight", "encoder", "binary", 64, open=True),
     Row("image", "ResNet-18, one image, REST binary, 4 connections", "image", "binary", 4, open=True),
-    Row("start", "start to the first right answer, tiny model", "tiny", "json", kind="start"),
+    Row("python", "a model in Python, sum and difference with numpy, REST JSON, 16 connections", "python", "json", 16, open=True),
+    Row("start", "start to the first right answer and memory, tiny model", "tiny", "json", kind="start"),
+    Row("start-100", "the same with 100 tiny models", "tiny", "json", kind="start", copies=100),
 )
 
 BY_NAME = {row.name: row for row in ROWS}

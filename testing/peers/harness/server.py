@@ -61,6 +61,12 @@ class Server:
                 raise Unavailable(f"{self.name} did not answer within {seconds} s ({problem}): {last_line(self.output())}; all of it in {self.log}")
             time.sleep(0.01)
 
+    def pause(self, stopped):
+        """Stops all processes of the server, or lets them go on."""
+        for pid in machine.tree(self.pid, machine.processes()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP if stopped else signal.SIGCONT)
+
     def memory(self):
         return machine.memory(machine.tree(self.pid, machine.processes()))
 
@@ -68,6 +74,7 @@ class Server:
         running.discard(self)
         members = machine.tree(self.pid, machine.processes())
         if self.process.poll() is None:
+            self.pause(False)
             self.process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(self.grace)

@@ -9,7 +9,6 @@ import subprocess
 from . import protobuf
 from .places import HERE, ROOT, TARGET, Unavailable, last_line
 
-NAMES = ("tiny", "large", "forest", "boosted", "encoder", "image")
 CODES = {"INT32": "i", "INT64": "q", "FP32": "f"}
 
 
@@ -18,10 +17,11 @@ class WrongAnswer(ValueError):
 
 
 class Tensor:
-    """A tensor with its values as little-endian bytes."""
+    """A tensor with its values as little-endian bytes; dims is what the model declares, without the dimension of a batch."""
 
     def __init__(self, described, raw):
         self.name, self.datatype, self.shape, self.raw = described["name"], described["datatype"], described["shape"], raw
+        self.dims = described["dims"]
         self.values = array.array(CODES[self.datatype], raw)
 
     def nested(self):

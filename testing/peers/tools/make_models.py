@@ -20,15 +20,17 @@ SEED = 20
 TYPES = {"int32": "INT32", "int64": "INT64", "float32": "FP32"}
 
 
-def write(directory, kind, file, inputs, outputs, max_batch_size, tolerance):
-    """Writes the spec and the tensors of a workload: inputs and outputs are arrays by name."""
+def write(directory, kind, file, inputs, outputs, max_batch_size, tolerance, dims=None):
+    """Writes the spec and the tensors of a workload: inputs and outputs are arrays by name, dims what the model declares by name."""
 
     def described(arrays, suffix):
         tensors = []
         for name, values in arrays.items():
             values = np.ascontiguousarray(values)
             (directory / f"{name}.{suffix}.bin").write_bytes(values.tobytes())
-            tensors.append({"name": name, "datatype": TYPES[values.dtype.name], "shape": list(values.shape)})
+            described = {"name": name, "datatype": TYPES[values.dtype.name], "shape": list(values.shape)}
+            declared = (dims or {}).get(name, values.shape[1:] if max_batch_size > 0 else values.shape)
+            tensors.append(described | {"dims": list(declared)})
         return tensors
 
     spec = {"kind": kind, "file": file, "inputs": described(inputs, "in"), "outputs": described(outputs, "out")}
@@ -57,6 +59,13 @@ def tiny(directory, _):
     save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 14)]), directory / "model.onnx")
     inputs = {"INPUT0": np.arange(16, dtype=np.int32)[None], "INPUT1": np.full((1, 16), 3, np.int32)}
     write(directory, "onnx", "model.onnx", inputs, by_onnxruntime(directory, inputs), 8, 0)
+
+
+def python(directory, _):
+    """The same in Python: the class that servers/triton/model.py makes of it."""
+    inputs = {"INPUT0": np.arange(16, dtype=np.int32)[None], "INPUT1": np.full((1, 16), 3, np.int32)}
+    outputs = {"OUTPUT0": inputs["INPUT0"] + inputs["INPUT1"], "OUTPUT1": inputs["INPUT0"] - inputs["INPUT1"]}
+    write(directory, "python", "", inputs, outputs, 8, 0)
 
 
 def large(directory, _):
@@ -101,8 +110,9 @@ def encoder(directory, minilm):
     shutil.copyfile(minilm, directory / "model.onnx")
     tokens = np.random.default_rng(SEED).integers(1000, 21000, (1, 16))
     inputs = {"input_ids": tokens, "attention_mask": np.ones_like(tokens), "token_type_ids": np.zeros_like(tokens)}
+    dims = {name: [-1] for name in inputs} | {"last_hidden_state": [-1, 384]}
     # Weights and activations are 8-bit: the scale of a batch depends on its rows, so the answer in a batch differs a little.
-    write(directory, "onnx", "model.onnx", inputs, by_onnxruntime(directory, inputs), 32, 0.15)
+    write(directory, "onnx", "model.onnx", inputs, by_onnxruntime(directory, inputs), 32, 0.15, dims)
 
 
 def image(directory, _):
@@ -146,7 +156,7 @@ def image(directory, _):
     write(directory, "onnx", "model.onnx", inputs, by_onnxruntime(directory, inputs), 8, 1e-3)
 
 
-WORKLOADS = {"tiny": tiny, "large": large, "forest": forest, "boosted": boosted, "encoder": encoder, "image": image}
+WORKLOADS = {"tiny": tiny, "python": python, "large": large, "forest": forest, "boosted": boosted, "encoder": encoder, "image": image}
 
 
 def main():
