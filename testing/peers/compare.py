@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--seconds", type=number(1, int), default=4, metavar="S", help="seconds of each measurement (default: 4)")
     parser.add_argument("--warmup", type=number(1, int), default=4, metavar="S", help="seconds of load before a row's first round, for each server (default: 4)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="leave out the load at a fixed rate")
-    parser.add_argument("--short", action="store_true", help="a check that all of it works: two peers, one row, a round of a second; the figures mean nothing")
+    parser.add_argument("--short", action="store_true", help="a check that all of it works: two peers, one row, two rounds of a second; the figures mean nothing")
     parser.add_argument("--out", type=pathlib.Path, default=TARGET / "results", metavar="DIR", help="where table.md, results.json and chart.svg go (default: target/peers/results)")
     settings = parser.parse_args()
     if settings.short:
@@ -66,12 +66,12 @@ def arguments():
     return settings
 
 
-def prepare(session, names):
+def prepare(session, names, trees):
     """The peers of these names that are there."""
     there = []
     for name in names:
         try:
-            peers.ALL[name].prepare(log)
+            peers.ALL[name].prepare(trees, log)
             there.append(peers.ALL[name])
         except Unavailable as e:
             session.skip(name, e)
@@ -108,13 +108,14 @@ def main():
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="nereid-peers-"))
     try:
         try:
-            tools = Environment("tools", log)
+            trees = any(rows.BY_NAME[name].workload in workloads.TREES for name in settings.rows)
+            tools = Environment("tools", trees, log)
             missing = workloads.make(tools, sorted({rows.BY_NAME[name].workload for name in settings.rows}), log)
         except Unavailable as e:
             print(f"SKIPPED all: {e}")
             sys.exit(77)
         session = measure.Session(settings, [], tools, scratch, log)
-        session.peers = prepare(session, ["nereid", *(n for n in peers.ALL if n in settings.peers or not settings.peers and n != "nereid")])
+        session.peers = prepare(session, ["nereid", *(n for n in peers.ALL if n in settings.peers or not settings.peers and n != "nereid")], trees)
         chosen = []
         for name in settings.rows:
             row = rows.BY_NAME[name]

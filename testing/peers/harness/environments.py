@@ -23,28 +23,40 @@ def python():
 
 
 class Environment:
-    """The environment of a name. Making one that is there already costs nothing."""
+    """The environment of a name, with the libraries of the tree models or without. Making one that is there already costs nothing."""
 
-    def __init__(self, name, log):
-        requirements = HERE / "requirements" / f"{name}.txt"
+    def __init__(self, name, trees, log):
         interpreter = python()
         version = subprocess.run([interpreter, "-V"], capture_output=True, text=True).stdout
+        requirements = HERE / "requirements" / f"{name}.txt"
         digest = hashlib.sha256((version + requirements.read_text(encoding="utf-8")).encode()).hexdigest()[:10]
         self.directory = TARGET / "environments" / f"{name}-{digest}"
         if not (self.directory / "complete").exists():
             log(f"installing {name} with pip (once)")
-            self._make(interpreter, requirements)
-        packages = subprocess.run([self.program("python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True)
-        self.packages = pathlib.Path(packages.stdout.strip())
+            shutil.rmtree(self.directory, ignore_errors=True)
+            run([interpreter, "-m", "venv", self.directory])
+            self.install(requirements, "complete")
+        if trees:
+            more = HERE / "requirements/trees.txt"
+            mark = "complete-" + hashlib.sha256(more.read_bytes()).hexdigest()[:10]
+            if not (self.directory / mark).exists():
+                log(f"installing scikit-learn and XGBoost for {name} (once)")
+                self.install(more, mark)
+        packages = run([self.program("python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"])
+        self.packages = pathlib.Path(packages.strip())
 
-    def _make(self, interpreter, requirements):
-        shutil.rmtree(self.directory, ignore_errors=True)
-        pip = [self.directory / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "-r", requirements]
-        for command in ([interpreter, "-m", "venv", self.directory], pip):
-            done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
-            if done.returncode != 0:
-                raise Unavailable(f"pip could not install it: {last_line(done.stderr or done.stdout)}")
-        (self.directory / "complete").touch()
+    def install(self, requirements, mark):
+        """Installs exactly what a file lists, and marks the environment when that is done."""
+        # The lists have all dependencies; --no-deps keeps pip from adding others.
+        run([self.program("python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-input", "--no-deps", "-r", requirements])
+        (self.directory / mark).touch()
 
     def program(self, name):
         return str(self.directory / "bin" / name)
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+    if done.returncode != 0:
+        raise Unavailable(f"{' '.join(map(str, command[1:4]))} failed: {last_line(done.stderr or done.stdout)}")
+    return done.stdout

@@ -33,8 +33,9 @@ class Peer:
     #: Whether it uses a core while it has no requests, so that it is stopped while others are measured.
     polls = False
 
-    def prepare(self, log):
-        self.environment = Environment(self.name, log)
+    def prepare(self, trees, log):
+        """Installs what is needed, the libraries of the tree models if they are."""
+        self.environment = Environment(self.name, trees, log)
 
     def version(self):
         """The version of the server, for the report."""
@@ -99,10 +100,10 @@ def one_model(copies):
 class Nereid(Peer):
     name, title = "nereid", "Nereid"
 
-    def prepare(self, log):
+    def prepare(self, trees, log):
         self.distribution = pathlib.Path(os.environ["NEREID_DISTRIBUTION"])
         # With numpy, for models in Python.
-        self.tools = Environment("tools", log)
+        self.tools = Environment("tools", trees, log)
 
     def version(self):
         return self.distribution.name.removeprefix("nereid-")
@@ -128,8 +129,8 @@ class Triton(Peer):
     def version(self):
         return f"tritonserver of nvidia-pytriton {super().version()}, " + ("ONNX Runtime backend" if self.backends else "Python backend only")
 
-    def prepare(self, log):
-        super().prepare(log)
+    def prepare(self, trees, log):
+        super().prepare(trees, log)
         given = os.environ.get("TRITON_BACKENDS")
         self.backends = pathlib.Path(given) if given else None
         if given and not (self.backends / "onnxruntime").is_dir():

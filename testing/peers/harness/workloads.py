@@ -9,6 +9,7 @@ import subprocess
 from . import protobuf
 from .places import HERE, ROOT, TARGET, Unavailable, last_line
 
+TREES = ("forest", "boosted")
 CODES = {"INT32": "i", "INT64": "q", "FP32": "f"}
 
 
