@@ -12,14 +12,14 @@ from .places import HERE, TARGET, Unavailable, last_line
 
 
 def python():
-    """The Python of the environments: PEERS_PYTHON, else the newest one that all peers have wheels for."""
+    """The Python of the environments: PEERS_PYTHON, else one that all peers have wheels for."""
     named = os.environ.get("PEERS_PYTHON")
-    for name in [named] if named else ["python3.11", "python3.12", "python3.10", "python3"]:
+    for name in [named] if named else ["python3.11", "python3.12", "python3"]:
         path = shutil.which(name)
         # A version manager's shim may be on the path without the version behind it.
         if path and subprocess.run([path, "-c", "import ensurepip, venv"], capture_output=True).returncode == 0:
             return path
-    raise Unavailable(f"no Python with venv: {named or 'python3.11, python3.12, python3.10, python3'} (Debian's package is python3-venv)")
+    raise Unavailable(f"no Python with venv: {named or 'python3.11, python3.12, python3'} (Debian's package is python3-venv)")
 
 
 class Environment:

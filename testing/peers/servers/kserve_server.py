@@ -24,14 +24,13 @@ class Predictor(Model):
     def predict(self, payload, headers=None, response_headers=None):
         inputs = {i.name: i.as_numpy() for i in payload.inputs}
         arrays = workload().run([inputs[t["name"]] for t in workload().inputs])
-        wanted = payload.use_binary_outputs if hasattr(payload, "use_binary_outputs") else False
-        binary = wanted or bool((payload.parameters or {}).get("binary_data_output"))
+        binary = bool(payload.use_binary_outputs)
         outputs = []
         for tensor, array in zip(workload().outputs, arrays):
             output = InferOutput(name=tensor["name"], shape=list(array.shape), datatype=tensor["datatype"])
             output.set_data_from_numpy(array, binary_data=binary)
             outputs.append(output)
-        return InferResponse(response_id=payload.id or "", model_name=self.name, infer_outputs=outputs)
+        return InferResponse(response_id=payload.id or "", model_name=self.name, infer_outputs=outputs, use_binary_outputs=binary)
 
 
 if __name__ == "__main__":
