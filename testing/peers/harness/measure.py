@@ -80,9 +80,11 @@ class Session:
                     running.server.stop()
 
     def reject(self, what, problem):
-        self.skip(what, problem)
-        if str(problem).startswith("wrong answer"):
+        if isinstance(problem.__cause__, workloads.WrongAnswer):
+            self.log(f"FAILED {what}: {problem}")
             self.wrong.append(f"{what}: {problem}")
+        else:
+            self.skip(what, problem)
 
     def once(self, row, running, workload, seconds):
         """A saturating load."""
