@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--rows", default="", metavar="ROW,...", help=f"the rows, separated by commas: {' '.join(rows.BY_NAME)} (default: all)")
     parser.add_argument("--rounds", type=number(1, int), default=5, metavar="N", help="rounds in which the servers take turns (default: 5)")
     parser.add_argument("--seconds", type=number(1, int), default=4, metavar="S", help="seconds of each measurement (default: 4)")
-    parser.add_argument("--warmup", type=number(1, int), default=4, metavar="S", help="seconds of load before a row's first round, for each server (default: 4)")
+    parser.add_argument("--warmup", type=number(1, int), default=6, metavar="S", help="seconds of load before a row's first round, for each server (default: 6)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="leave out the load at a fixed rate")
     parser.add_argument("--short", action="store_true", help="a check that all of it works: two peers, one row, two rounds of a second; the figures mean nothing")
     parser.add_argument("--out", type=pathlib.Path, default=TARGET / "results", metavar="DIR", help="where table.md, results.json and chart.svg go (default: target/peers/results)")
@@ -124,20 +124,24 @@ def main():
             else:
                 chosen.append(row)
         order = list(rows.BY_NAME)
-        session.measure(sorted(chosen, key=lambda row: order.index(row.name)))
-        write(session, settings)
-        for problem in session.wrong:
-            print(f"FAILED {problem}")
+        try:
+            session.measure(sorted(chosen, key=lambda row: order.index(row.name)))
+        finally:
+            # What has been measured by a Ctrl-C too.
+            write(session, settings)
         measured = {name for result in session.results for name, entry in result["servers"].items() if entry["samples"]}
-        failed = [r["row"] for r in session.results if any(s.get("failed") for s in r["servers"].get("nereid", {"samples": []})["samples"])]
-        if failed:
-            print(f"FAILED Nereid did not answer all requests of {' '.join(failed)}")
+        for result in session.results:
+            unanswered = sum(s.get("failed", 0) for s in result["servers"].get("nereid", {"samples": []})["samples"])
+            if unanswered:
+                session.failed.append(f"nereid in {result['row']}: {unanswered} requests failed")
+        for problem in session.failed:
+            print(f"FAILED {problem}")
         for skipped in session.skipped:
             print(f"SKIPPED {skipped['what']}: {skipped['reason']}")
         if not measured - {"nereid"}:
             print("SKIPPED all: no peer could be measured" + (f" ({session.skipped[-1]['reason']})" if session.skipped else ""))
-            sys.exit(1 if session.wrong or failed else 77)
-        if session.wrong or failed or "nereid" not in measured:
+            sys.exit(1 if session.failed else 77)
+        if session.failed or "nereid" not in measured:
             sys.exit(1)
     except Unavailable as e:
         print(f"FAILED {e}")

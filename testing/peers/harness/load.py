@@ -55,7 +55,11 @@ def call_grpc(environment, port, request, scratch):
     """One gRPC call, by the grpcio of an environment."""
     body = scratch / "call.grpc"
     body.write_bytes(request.body[5:])
-    done = subprocess.run([environment.program("python"), HERE / "tools/grpc_call.py", str(port), request.path, body], capture_output=True, timeout=60)
+    command = [environment.program("python"), HERE / "tools/grpc_call.py", str(port), request.path, body]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=60)
+    except subprocess.TimeoutExpired:
+        raise ValueError("gRPC: no answer within 60 s") from None
     if done.returncode != 0:
         raise ValueError(f"gRPC: {last_line(done.stderr.decode(errors='replace'))}")
     return request.decode(done.stdout, {})

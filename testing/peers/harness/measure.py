@@ -15,7 +15,7 @@ class Session:
 
     def __init__(self, settings, peers, tools, scratch, log):
         self.settings, self.peers, self.tools, self.scratch, self.log = settings, peers, tools, scratch, log
-        self.results, self.skipped, self.wrong = [], [], []
+        self.results, self.skipped, self.failed = [], [], []
 
     def skip(self, what, reason):
         self.log(f"SKIPPED {what}: {reason}")
@@ -72,17 +72,19 @@ class Session:
                         if peer.polls:
                             started[-1].server.pause(True)
                     except Unavailable as e:
-                        self.reject(f"{peer.name} in {', '.join(row.name for row in group)}", e)
+                        self.reject(peer.name, ", ".join(row.name for row in group), e)
                 for row in group:
                     self.saturate(row, workload, started)
             finally:
                 for running in started:
                     running.server.stop()
 
-    def reject(self, what, problem):
-        if isinstance(problem.__cause__, workloads.WrongAnswer):
+    def reject(self, name, where, problem):
+        """Notes that a server could not be measured: a failure when its answer is wrong or it is Nereid, else a skip."""
+        what = f"{name} in {where}"
+        if name == "nereid" or isinstance(problem.__cause__, workloads.WrongAnswer):
             self.log(f"FAILED {what}: {problem}")
-            self.wrong.append(f"{what}: {problem}")
+            self.failed.append(f"{what}: {problem}")
         else:
             self.skip(what, problem)
 
@@ -124,7 +126,7 @@ class Session:
                     figures = self.sample(running, started, lambda: run(running, turn))
                 except Unavailable as e:
                     entry["problem"] = str(e)
-                    self.skip(f"{running.peer.name} in {row.name}", e)
+                    self.reject(running.peer.name, row.name, e)
                     continue
                 entry["samples"].append(figures)
                 others = ", ".join(f"{name} {cores}" for name, cores in figures["others"].items())
@@ -142,7 +144,7 @@ class Session:
                 self.sample(running, started, lambda: self.once(row, running, workload, self.settings.warmup))
             except Unavailable as e:
                 started.remove(running)
-                self.skip(f"{running.peer.name} in {row.name}", e)
+                self.reject(running.peer.name, row.name, e)
         seconds = self.settings.seconds
         result = self.rounds(row, started, row.title, lambda running, _: self.once(row, running, workload, seconds))
         if row.open and self.settings.open:
@@ -184,7 +186,7 @@ class Session:
                     running = self.start(peer, workload, row.form, row.copies)
                 except Unavailable as e:
                     entry["problem"] = str(e)
-                    self.reject(f"{peer.name} in {row.name}", e)
+                    self.reject(peer.name, row.name, e)
                     continue
                 try:
                     self.settings.pause(1)
