@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--rows", default="", metavar="ROW,...", help=f"the rows, separated by commas: {' '.join(rows.BY_NAME)} (default: all)")
     parser.add_argument("--rounds", type=number(1, int), default=5, metavar="N", help="rounds in which the servers take turns (default: 5)")
     parser.add_argument("--seconds", type=number(1, int), default=4, metavar="S", help="seconds of each measurement (default: 4)")
-    parser.add_argument("--warmup", type=number(1, int), default=6, metavar="S", help="seconds of load before a row's first round, for each server (default: 6)")
+    parser.add_argument("--warmup", type=number(1, int), default=15, metavar="S", help="seconds of load before a row's first round for Nereid, a JVM; a third for the peers (default: 15)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="leave out the load at a fixed rate")
     parser.add_argument("--short", action="store_true", help="a check that all of it works: two peers, one row, two rounds of a second; the figures mean nothing")
     parser.add_argument("--out", type=pathlib.Path, default=TARGET / "results", metavar="DIR", help="where table.md, results.json and chart.svg go (default: target/peers/results)")

@@ -141,7 +141,8 @@ class Session:
         started = list(started)
         for running in list(started):
             try:
-                self.sample(running, started, lambda: self.once(row, running, workload, self.settings.warmup))
+                seconds = self.settings.warmup * running.peer.warmup
+                self.sample(running, started, lambda: self.once(row, running, workload, seconds))
             except Unavailable as e:
                 started.remove(running)
                 self.reject(running.peer.name, row.name, e)
@@ -166,7 +167,7 @@ class Session:
 
         def run(running, turn):
             request = running.peer.request(workload, row.form)
-            return load.open_loop(self.settings.java, running.rest, request, rate, self.settings.warmup, seconds, turn + 1, self.scratch)
+            return load.open_loop(self.settings.java, running.rest, request, rate, min(3, self.settings.warmup), seconds, turn + 1, self.scratch)
 
         result = self.rounds(dataclasses.replace(row, name=row.name + "-open"), able, f"the same, {rate:,.0f} requests/s at random times", run)
         result |= {"kind": "open", "rate": rate}

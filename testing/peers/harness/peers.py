@@ -32,6 +32,8 @@ class Peer:
     name = title = None
     #: Whether it uses a core while it has no requests, so that it is stopped while others are measured.
     polls = False
+    #: The part of the time of warming up that it needs: a JVM compiles the code that is used most while it runs.
+    warmup = 1 / 3
 
     def prepare(self, trees, log):
         """Installs what is needed, the libraries of the tree models if they are."""
@@ -99,6 +101,7 @@ def one_model(copies):
 
 class Nereid(Peer):
     name, title = "nereid", "Nereid"
+    warmup = 1
 
     def prepare(self, trees, log):
         self.distribution = pathlib.Path(os.environ["NEREID_DISTRIBUTION"])
