@@ -35,9 +35,12 @@ class StartedClassesTest {
         Path distribution = BuiltDistribution.directory("the classes of a start");
         Path log = directory.resolve("classes.log");
         Map<String, String> environment = Map.of(
-                "NEREID_CDS", "off",
-                "NEREID_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -Xlog:class+load:file=" + log + "::filecount=0",
-                "JAVA_HOME", System.getProperty("java.home"));
+                "NEREID_CDS",
+                "off",
+                "NEREID_JAVA_OPTS",
+                "-XX:TieredStopAtLevel=1 -Xlog:class+load:file=" + log + "::filecount=0",
+                "JAVA_HOME",
+                System.getProperty("java.home"));
         try (ServerProcess server = ServerProcess.serve(
                 List.of(distribution.resolve("bin/nereid").toString()),
                 environment,

@@ -17,8 +17,7 @@ import javax.net.ssl.TrustManager;
 
 /**
  * The context of an HTTP client that only connects to {@code http://} addresses. Without it the client reads the certificates of
- * the Java runtime and starts its implementation of TLS, more than a tenth of a second of processor time. An encrypted connection
- * fails. Immutable.
+ * the Java runtime and starts its implementation of TLS, which no request uses. An encrypted connection fails. Immutable.
  */
 public final class NoTls extends SSLContext {
     private NoTls() {
