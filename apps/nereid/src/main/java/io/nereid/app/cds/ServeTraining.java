@@ -4,6 +4,7 @@ package io.nereid.app.cds;
 
 import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.connection.NoTls;
+import io.nereid.base.Threads;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.PrintWriter;
@@ -90,9 +91,9 @@ final class ServeTraining {
         List<String> all = new ArrayList<>(List.of("serve"));
         all.addAll(configuration.arguments());
         CompletableFuture<Integer> ended = new CompletableFuture<>();
-        Thread thread = new Thread(() -> ended.complete(program.execute(all.toArray(String[]::new))), "serve");
-        thread.setDaemon(true);
-        thread.start();
+        Threads.named("serve")
+                .newThread(() -> ended.complete(program.execute(all.toArray(String[]::new))))
+                .start();
         return ended;
     }
 
