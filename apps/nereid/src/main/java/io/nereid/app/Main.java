@@ -2,41 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.app.access.KeysCommand;
-import io.nereid.app.cds.CdsCommand;
-import io.nereid.app.client.HealthCommand;
-import io.nereid.app.client.InferCommand;
-import io.nereid.app.client.ModelsCommand;
-import io.nereid.app.client.OpenCommand;
-import io.nereid.app.component.ExplainerCommand;
-import io.nereid.app.component.TransformerCommand;
-import io.nereid.app.config.ConfigCommand;
 import io.nereid.app.config.ServeConfiguration;
-import io.nereid.app.connection.LoginCommand;
-import io.nereid.app.connection.LogoutCommand;
-import io.nereid.app.control.ApplyCommand;
-import io.nereid.app.control.DeleteCommand;
-import io.nereid.app.control.DescribeCommand;
-import io.nereid.app.control.ExplainSelectionCommand;
-import io.nereid.app.control.GetCommand;
-import io.nereid.app.control.KubeconfigCommand;
-import io.nereid.app.control.LogsCommand;
-import io.nereid.app.control.WaitCommand;
-import io.nereid.app.convert.ConvertCommand;
-import io.nereid.app.doctor.DoctorCommand;
-import io.nereid.app.fetch.FetchCommand;
-import io.nereid.app.operator.GatewayCommand;
-import io.nereid.app.operator.OperatorCommand;
-import io.nereid.app.perf.PerfCommand;
-import io.nereid.app.plugins.PluginsCommand;
 import io.nereid.app.process.ProgramVersion;
-import io.nereid.app.replay.ReplayCommand;
-import io.nereid.app.serve.IgnoredFlags;
 import io.nereid.app.serve.ServeCommand;
-import io.nereid.app.serve.ValidateCommand;
 import io.nereid.app.text.TruthValue;
-import io.nereid.app.top.TopCommand;
-import io.nereid.app.tune.TuneCommand;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -58,43 +27,6 @@ import picocli.CommandLine.UnmatchedArgumentException;
         versionProvider = ProgramVersion.class,
         synopsisSubcommandLabel = "COMMAND",
         description = "Serves machine-learning models over KServe V1, Open Inference V2 (REST and gRPC) and metrics.",
-        subcommands = {
-            ServeCommand.class,
-            InferCommand.class,
-            ReplayCommand.class,
-            PerfCommand.class,
-            TuneCommand.class,
-            ModelsCommand.class,
-            HealthCommand.class,
-            OpenCommand.class,
-            TopCommand.class,
-            ValidateCommand.class,
-            ConfigCommand.class,
-            ConvertCommand.class,
-            PluginsCommand.class,
-            KeysCommand.class,
-            LoginCommand.class,
-            LogoutCommand.class,
-            ApplyCommand.class,
-            GetCommand.class,
-            DescribeCommand.class,
-            DeleteCommand.class,
-            LogsCommand.class,
-            WaitCommand.class,
-            ExplainSelectionCommand.class,
-            KubeconfigCommand.class,
-            FetchCommand.class,
-            TransformerCommand.class,
-            ExplainerCommand.class,
-            OperatorCommand.class,
-            GatewayCommand.class,
-            DoctorCommand.class,
-            VersionCommand.class,
-            CompletionCommand.class,
-            ManPageCommand.class,
-            CdsCommand.class,
-            CommandLine.HelpCommand.class
-        },
         footer = {
             "",
             "Try it:",
@@ -110,7 +42,7 @@ public final class Main {
 
     /** Runs a command and exits with its exit code. */
     public static void main(String[] args) {
-        System.exit(run(commandLine(), args, System.getenv()));
+        System.exit(run(commandLine(args), args, System.getenv()));
     }
 
     /** Runs a command, {@code serve} with the options of its configuration file, and returns the exit code. */
@@ -121,7 +53,7 @@ public final class Main {
         List<String> arguments = List.of(args).subList(1, args.length);
         ServeConfiguration configuration;
         try {
-            configuration = ServeConfiguration.of(subcommand(commandLine(), SERVE), arguments, environment);
+            configuration = ServeConfiguration.of(() -> subcommand(serveAlone(), SERVE), arguments, environment);
         } catch (ServingException e) {
             report(program.getErr(), e);
             return program.getCommandSpec().exitCodeOnInvalidInput();
@@ -176,9 +108,32 @@ public final class Main {
         return value;
     }
 
+    /** The program with all its commands. */
     public static CommandLine commandLine() {
-        CommandLine program = new CommandLine(new Main());
-        IgnoredFlags.addTo(subcommand(program, SERVE).getCommandSpec());
+        CommandLine program = program();
+        Subcommands.addAll(program);
+        return configured(program);
+    }
+
+    /** The program with the commands that a run with these arguments needs. */
+    static CommandLine commandLine(String[] args) {
+        CommandLine program = program();
+        Subcommands.addFor(program, args);
+        return configured(program);
+    }
+
+    private static CommandLine serveAlone() {
+        CommandLine program = program();
+        Subcommands.add(program, SERVE);
+        return configured(program);
+    }
+
+    private static CommandLine program() {
+        return new CommandLine(new Main());
+    }
+
+    /** Settings that apply to the commands that a program has, and so are made last. */
+    private static CommandLine configured(CommandLine program) {
         return program.registerConverter(Boolean.class, Main::truth)
                 .registerConverter(Boolean.TYPE, Main::truth)
                 // As with the servers whose options these are, the last one counts.

@@ -64,8 +64,8 @@ class ConfigurationTest {
                 backend-config: ["onnxruntime,default-max-batch-size=8", "x=y"]
                 compat-ports: [triton, kserve]
                 """.replace("yes", "true"));
-        ServeConfiguration configuration =
-                ServeConfiguration.of(serve(), List.of("--config", file, "--port=1002"), Map.of("NEREID_HOST", "::1"));
+        ServeConfiguration configuration = ServeConfiguration.of(
+                ConfigurationTest::serve, List.of("--config", file, "--port=1002"), Map.of("NEREID_HOST", "::1"));
         assertThat(configuration.arguments())
                 .containsExactly(
                         "a",
@@ -81,7 +81,9 @@ class ConfigurationTest {
                         "--port=1002");
         // Models on the command line take the place of the file's, and so does a list of options.
         configuration = ServeConfiguration.of(
-                serve(), List.of("c", "--backend-config", "z=1"), Map.of("NEREID_CONFIG", file, "NEREID_PORT", "1"));
+                ConfigurationTest::serve,
+                List.of("c", "--backend-config", "z=1"),
+                Map.of("NEREID_CONFIG", file, "NEREID_PORT", "1"));
         assertThat(configuration.arguments())
                 .containsExactly(
                         "--host=0.0.0.0",
@@ -184,7 +186,8 @@ class ConfigurationTest {
             String key = option.longestName().replaceFirst("^-+", "");
             if (properties.has(key)) {
                 String value = option.isMultiValue() ? "[]" : option.type() == boolean.class ? "true" : "1";
-                ServeConfiguration.of(serve(), List.of("--config", file(key + ": " + value + "\n")), Map.of());
+                ServeConfiguration.of(
+                        ConfigurationTest::serve, List.of("--config", file(key + ": " + value + "\n")), Map.of());
                 assertThat(properties.path(key).path("description").asText())
                         .as(key)
                         .isNotEmpty();

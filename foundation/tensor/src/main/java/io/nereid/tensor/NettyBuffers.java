@@ -52,8 +52,43 @@ public final class NettyBuffers {
         }
     }
 
-    /** Holder class: the pool is created on first use. */
-    private static final class Pool {
+    /**
+     * A pool of small chunks, in front of one of large chunks for what does not fit: a chunk is zeroed, and so resident, as a whole
+     * when its first buffer is taken. Most servers never have a body of 512 KiB.
+     */
+    private static final class Pool extends PooledByteBufAllocator {
+        /** Chunks of {@code 8 KiB << 8} = 2 MiB. */
+        private static final int CHUNK_ORDER = 8;
+
+        /** Buffers from this size on come from the large chunks. */
+        private static final int LARGE = 512 << 10;
+
+        /** The pool is created on first use. */
+        static final PooledByteBufAllocator ALLOCATOR = new Pool(CHUNK_ORDER);
+
+        Pool(int chunkOrder) {
+            super(
+                    true,
+                    0,
+                    Math.max(1, Math.min(Runtime.getRuntime().availableProcessors(), 16)),
+                    defaultPageSize(),
+                    chunkOrder,
+                    defaultSmallCacheSize(),
+                    defaultNormalCacheSize(),
+                    true,
+                    isDirectMemoryCacheAlignmentSupported() ? MemoryRegion.ALIGNMENT : 0);
+        }
+
+        @Override
+        protected ByteBuf newDirectBuffer(int initialCapacity, int maxCapacity) {
+            return initialCapacity < LARGE
+                    ? super.newDirectBuffer(initialCapacity, maxCapacity)
+                    : LargePool.ALLOCATOR.directBuffer(initialCapacity, maxCapacity);
+        }
+    }
+
+    /** Holder class: large chunks are made when the first large buffer is. */
+    private static final class LargePool {
         /**
          * Chunks of {@code 8 KiB << 11} = 16 MiB. With Netty's default of 4 MiB a batch of images (4.8 MB) would
          * bypass the pool, and the page faults of fresh memory for each request would cost more than everything else.

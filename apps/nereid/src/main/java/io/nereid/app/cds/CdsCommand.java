@@ -3,17 +3,19 @@
 package io.nereid.app.cds;
 
 import io.nereid.app.operator.OperatorTraining;
-import io.nereid.app.serve.ServeTraining;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.concurrent.Callable;
+import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
 
 /**
  * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
- * starts. For {@code serve} it starts the server, serves one request and stops; for {@code operator} it starts an operator,
- * which carries out one service; for {@code all} it does both, for one archive. Hidden, because only the launcher and the
+ * starts. For {@code serve} it starts the server, serves one request, runs the clients' commands and stops; for {@code operator}
+ * it starts an operator, which carries out one service; for {@code all} it does both, for one archive. Hidden, because only the launcher and the
  * release use it. Confined to one thread.
  */
 @Command(
@@ -24,16 +26,24 @@ public final class CdsCommand implements Callable<Integer> {
     @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve, operator or all")
     String program = "serve";
 
+    @Spec
+    @SuppressWarnings("NullAway.Init") // set by picocli
+    private CommandSpec spec;
+
     @Override
     public Integer call() throws Exception {
         return switch (program) {
-            case "serve" -> ServeTraining.run();
+            case "serve" -> ServeTraining.run(all());
             case "operator" -> OperatorTraining.run();
-            case "all" -> Math.max(ServeTraining.run(), OperatorTraining.run());
+            case "all" -> Math.max(ServeTraining.run(all()), OperatorTraining.run());
             default ->
                 throw ServingException.of(
                         ErrorCode.INVALID_ARGUMENT,
                         "there is no training run of '" + program + "'; use serve, operator or all");
         };
+    }
+
+    private CommandLine all() {
+        return spec.root().commandLine();
     }
 }

@@ -74,7 +74,7 @@ public final class ConfigCommand implements Runnable {
             boolean every = all;
             // For errors in what was given; the file's then name their place.
             var unused = ServeConfiguration.parse(serve, serving);
-            ServeConfiguration configuration = ServeConfiguration.of(serve, serving, environment);
+            ServeConfiguration configuration = ServeConfiguration.of(() -> serve, serving, environment);
             ParseResult result;
             try {
                 result = ServeConfiguration.parse(serve, configuration.arguments());

@@ -16,6 +16,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.OptionSpec;
@@ -54,16 +55,18 @@ public record ServeConfiguration(
     /**
      * Reads the file that the arguments or the environment name.
      *
-     * @param serve the command, whose parser is used
+     * @param command makes the command, whose parser is used, where there is a file
      * @param arguments those of the command, without its name
      * @param environment the variables of the process
      * @throws ServingException with file, line and column when an entry is not valid
      */
-    public static ServeConfiguration of(CommandLine serve, List<String> arguments, Map<String, String> environment) {
+    public static ServeConfiguration of(
+            Supplier<CommandLine> command, List<String> arguments, Map<String, String> environment) {
         String variable = environment.get(ENVIRONMENT);
         if (variable == null && arguments.stream().noneMatch(a -> a.equals(OPTION) || a.startsWith(OPTION + "="))) {
             return plain(arguments);
         }
+        CommandLine serve = command.get();
         ParseResult given;
         try {
             given = parse(serve, arguments);

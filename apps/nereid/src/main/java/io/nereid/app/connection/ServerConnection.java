@@ -59,6 +59,8 @@ public final class ServerConnection implements ApiConnection {
         this.context = server.encrypted() ? tls.context() : null;
         if (context != null) {
             client.sslContext(context);
+        } else if (!server.encrypted()) {
+            client.sslContext(NoTls.context());
         }
         this.http = client.build();
     }

@@ -54,7 +54,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
     private final Function<String, List<Path>> recordings;
     private final Executor executor;
     private final boolean modelControl;
-    private final String settings;
+    private final Supplier<String> settings;
     private final @Nullable HttpRoute control;
 
     /**
@@ -64,7 +64,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
      * @param recordings the files with the recorded requests of a model, the newest first; blocks
      * @param executor reads files
      * @param modelControl whether clients may load and unload models, by the model control mode
-     * @param settings the settings in force, as a JSON array
+     * @param settings writes the settings in force as a JSON array
      * @param control the route of the control API; null for a server without control plane
      */
     public ConsoleCodec(
@@ -76,7 +76,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
             Executor executor,
             Clock clock,
             boolean modelControl,
-            String settings,
+            Supplier<String> settings,
             @Nullable HttpRoute control) {
         this.engine = engine;
         this.feed = new LiveFeed(engine, transport, residentBytes, clock, ProgramVersion.number());
@@ -116,7 +116,7 @@ public final class ConsoleCodec implements ProtocolCodec, AutoCloseable {
                 }),
                 HttpRoute.get(API + "/settings", Operation.CONSOLE, x -> {
                     x.require(Permission.CONFIGURE_OBSERVE, Caller.ALL);
-                    x.reply(HttpReply.json(200, settings));
+                    x.reply(HttpReply.json(200, settings.get()));
                 })));
         if (control != null) {
             routes.add(ControlRoute.below(API + "/control", control));

@@ -6,6 +6,7 @@ import io.nereid.app.config.EffectiveOptions;
 import io.nereid.app.config.ServeConfiguration;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -42,9 +43,9 @@ final class ClientFlags {
 
     /** What clients may do, and what the console shows. */
     NereidServer.ClientRules rules(boolean explicitLoads, boolean metrics, List<Path> missing, CommandSpec serve) {
-        String settings = console == Switch.off
+        Supplier<String> settings = console == Switch.off
                 ? null
-                : EffectiveOptions.document(EffectiveOptions.of(
+                : () -> EffectiveOptions.document(EffectiveOptions.of(
                                 serve.commandLine().getParseResult(), configuration, System.getenv(), true))
                         .toString();
         return new NereidServer.ClientRules(explicitLoads, requestLogRoot, metrics, missing, settings);

@@ -51,6 +51,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -91,14 +92,14 @@ public final class NereidServer {
      * @param requestLogRoot the directory below which their lists may write request logs; null for none
      * @param metrics whether they may read metrics
      * @param missing repositories without which the server is not ready
-     * @param settings the options in force, as the web console shows them; null for a server without console
+     * @param settings writes the options in force as the web console shows them; null for a server without console
      */
     public record ClientRules(
             boolean explicitLoads,
             @Nullable Path requestLogRoot,
             boolean metrics,
             List<Path> missing,
-            @Nullable String settings) {
+            @Nullable Supplier<String> settings) {
         /** Rules of a server with metrics and without console, all of whose repositories exist. */
         public ClientRules(boolean explicitLoads, @Nullable Path requestLogRoot) {
             this(explicitLoads, requestLogRoot, true, List.of(), null);

@@ -41,6 +41,9 @@ final class OrtLibrary {
     private static final Set<PosixFilePermission> OTHERS_WRITE =
             Set.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);
 
+    /** As large as is read at once. */
+    private static final int BUFFER = 256 << 10;
+
     private final Path cacheRoot;
 
     /** Libraries kept under {@code cacheRoot/nereid}. */
@@ -157,13 +160,24 @@ final class OrtLibrary {
             if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || Files.size(file) != p.size) {
                 return false;
             }
-            CRC32 crc = new CRC32();
-            crc.update(mapped(file));
-            if (crc.getValue() != p.crc) {
+            if (checksum(file) != p.crc) {
                 return false;
             }
         }
         return true;
+    }
+
+    /** Read rather than mapped: the pages of a mapping would count as memory of this process until a collection. */
+    private static long checksum(Path file) throws IOException {
+        CRC32 crc = new CRC32();
+        ByteBuffer buffer = ByteBuffer.allocateDirect(BUFFER);
+        try (FileChannel channel = FileChannel.open(file)) {
+            while (channel.read(buffer) >= 0) {
+                crc.update(buffer.flip());
+                buffer.clear();
+            }
+        }
+        return crc.getValue();
     }
 
     private static ByteBuffer mapped(Path file) throws IOException {

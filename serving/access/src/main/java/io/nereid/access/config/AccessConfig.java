@@ -27,7 +27,7 @@ public record AccessConfig(
     public static final String HEALTH = "health";
 
     /** The configuration of a server with API keys and without {@code access.yaml}. */
-    public static final AccessConfig DEFAULT = AccessConfigReader.read("{}", "the default");
+    public static final AccessConfig DEFAULT = AccessConfigReader.defaults();
 
     /** The quota of a model: that of the first pattern that matches; null when none does. */
     public @Nullable Quota modelQuota(String model) {

@@ -98,6 +98,11 @@ public final class AccessConfigReader {
         return config(document(text, where), where, null);
     }
 
+    /** The values of an empty file, without starting the reader of YAML. */
+    static AccessConfig defaults() {
+        return config(null, "the default", null);
+    }
+
     private static @Nullable Object document(String text, String where) {
         try {
             return new Load(LoadSettings.builder()

@@ -42,54 +42,11 @@ public final class GrpcReflectionService {
     private static final String V1 = "grpc.reflection.v1.ServerReflection";
     private static final String V1_ALPHA = "grpc.reflection.v1alpha.ServerReflection";
 
-    private final Map<String, FileDescriptor> files = new LinkedHashMap<>();
-    private final Map<String, FileDescriptor> fileOfSymbol = new LinkedHashMap<>();
-    private final Set<String> messages = new LinkedHashSet<>();
-    private final Set<String> services = new LinkedHashSet<>();
-
-    GrpcReflectionService(List<FileDescriptor> served) {
-        served.forEach(this::add);
-    }
+    private GrpcReflectionService() {}
 
     /** Reflection of the inference, health and reflection services. */
     public static GrpcReflectionService ofV2() {
-        return new GrpcReflectionService(List.of(
-                OpenInference.getDescriptor(),
-                GrpcHealth.getDescriptor(),
-                GrpcReflectionV1.getDescriptor(),
-                GrpcReflectionV1alpha.getDescriptor()));
-    }
-
-    private void add(FileDescriptor file) {
-        if (files.put(file.getName(), file) != null) {
-            return;
-        }
-        file.getDependencies().forEach(this::add);
-        file.getMessageTypes().forEach(message -> add(file, message));
-        file.getEnumTypes().forEach(type -> add(file, type));
-        for (ServiceDescriptor service : file.getServices()) {
-            services.add(service.getFullName());
-            fileOfSymbol.put(service.getFullName(), file);
-            for (MethodDescriptor method : service.getMethods()) {
-                fileOfSymbol.put(method.getFullName(), file);
-            }
-        }
-    }
-
-    private void add(FileDescriptor file, Descriptor message) {
-        messages.add(message.getFullName());
-        fileOfSymbol.put(message.getFullName(), file);
-        for (FieldDescriptor field : message.getFields()) {
-            fileOfSymbol.put(field.getFullName(), file);
-        }
-        message.getOneofs().forEach(oneof -> fileOfSymbol.put(oneof.getFullName(), file));
-        message.getNestedTypes().forEach(nested -> add(file, nested));
-        message.getEnumTypes().forEach(type -> add(file, type));
-    }
-
-    private void add(FileDescriptor file, EnumDescriptor type) {
-        fileOfSymbol.put(type.getFullName(), file);
-        type.getValues().forEach(value -> fileOfSymbol.put(value.getFullName(), file));
+        return new GrpcReflectionService();
     }
 
     public List<GrpcMethod> methods() {
@@ -107,16 +64,19 @@ public final class GrpcReflectionService {
                 .setOriginalRequest(request);
         switch (request.getMessageRequestCase()) {
             case FILE_BY_FILENAME ->
-                file(response, files.get(request.getFileByFilename()), "file '" + request.getFileByFilename() + "'");
+                file(
+                        response,
+                        SymbolIndex.OF_V2.files.get(request.getFileByFilename()),
+                        "file '" + request.getFileByFilename() + "'");
             case FILE_CONTAINING_SYMBOL ->
                 file(
                         response,
-                        fileOfSymbol.get(request.getFileContainingSymbol()),
+                        SymbolIndex.OF_V2.fileOfSymbol.get(request.getFileContainingSymbol()),
                         "symbol '" + request.getFileContainingSymbol() + "'");
             case FILE_CONTAINING_EXTENSION -> error(response, ErrorCode.NOT_FOUND, "there are no extensions");
             case ALL_EXTENSION_NUMBERS_OF_TYPE -> {
                 String type = request.getAllExtensionNumbersOfType();
-                if (messages.contains(type)) {
+                if (SymbolIndex.OF_V2.messages.contains(type)) {
                     response.setAllExtensionNumbersResponse(
                             ExtensionNumberResponse.newBuilder().setBaseTypeName(type));
                 } else {
@@ -125,7 +85,7 @@ public final class GrpcReflectionService {
             }
             case LIST_SERVICES -> {
                 ListServiceResponse.Builder list = ListServiceResponse.newBuilder();
-                services.forEach(
+                SymbolIndex.OF_V2.services.forEach(
                         name -> list.addService(ServiceResponse.newBuilder().setName(name)));
                 response.setListServicesResponse(list);
             }
@@ -178,6 +138,59 @@ public final class GrpcReflectionService {
         @Override
         public void onCancel() {
             // There is no state to release.
+        }
+    }
+
+    /**
+     * What the services describe, made on the first call: the descriptors take 25 ms, and most servers are never
+     * asked for them. Immutable.
+     */
+    private static final class SymbolIndex {
+        static final SymbolIndex OF_V2 = new SymbolIndex(List.of(
+                OpenInference.getDescriptor(),
+                GrpcHealth.getDescriptor(),
+                GrpcReflectionV1.getDescriptor(),
+                GrpcReflectionV1alpha.getDescriptor()));
+
+        private final Map<String, FileDescriptor> files = new LinkedHashMap<>();
+        private final Map<String, FileDescriptor> fileOfSymbol = new LinkedHashMap<>();
+        private final Set<String> messages = new LinkedHashSet<>();
+        private final Set<String> services = new LinkedHashSet<>();
+
+        SymbolIndex(List<FileDescriptor> served) {
+            served.forEach(this::add);
+        }
+
+        private void add(FileDescriptor file) {
+            if (files.put(file.getName(), file) != null) {
+                return;
+            }
+            file.getDependencies().forEach(this::add);
+            file.getMessageTypes().forEach(message -> add(file, message));
+            file.getEnumTypes().forEach(type -> add(file, type));
+            for (ServiceDescriptor service : file.getServices()) {
+                services.add(service.getFullName());
+                fileOfSymbol.put(service.getFullName(), file);
+                for (MethodDescriptor method : service.getMethods()) {
+                    fileOfSymbol.put(method.getFullName(), file);
+                }
+            }
+        }
+
+        private void add(FileDescriptor file, Descriptor message) {
+            messages.add(message.getFullName());
+            fileOfSymbol.put(message.getFullName(), file);
+            for (FieldDescriptor field : message.getFields()) {
+                fileOfSymbol.put(field.getFullName(), file);
+            }
+            message.getOneofs().forEach(oneof -> fileOfSymbol.put(oneof.getFullName(), file));
+            message.getNestedTypes().forEach(nested -> add(file, nested));
+            message.getEnumTypes().forEach(type -> add(file, type));
+        }
+
+        private void add(FileDescriptor file, EnumDescriptor type) {
+            fileOfSymbol.put(type.getFullName(), file);
+            type.getValues().forEach(value -> fileOfSymbol.put(value.getFullName(), file));
         }
     }
 }
