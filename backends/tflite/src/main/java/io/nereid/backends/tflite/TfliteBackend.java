@@ -13,6 +13,8 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,6 +40,7 @@ public final class TfliteBackend implements Backend {
     static final String NAME = "tflite";
     static final String PLATFORM = "tensorflow_lite";
 
+    private static final Logger LOG = System.getLogger(TfliteBackend.class.getName());
     private static final String FILE = "model.tflite";
 
     @GuardedBy("this") private @Nullable LiteRuntime runtime;
@@ -165,7 +168,7 @@ public final class TfliteBackend implements Backend {
                 boolean fits = runner.allocate();
                 String messages = engine.reports().takeMessages();
                 if (!fits) {
-                    throw unusable(config.name(), file, messages);
+                    throw LiteModelFile.unusable(config.name(), file, messages);
                 }
             }
             if (resizable) {
@@ -186,27 +189,47 @@ public final class TfliteBackend implements Backend {
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
                         Math.max(1, context.cores() / settings.threads()));
-        return new LiteModel(complete, engine, opened, settings.threads(), single, byDefault, all);
+        boolean xnnpack = settings.xnnpack() && delegated(engine, opened, config.name(), byDefault);
+        return new LiteModel(complete, engine, opened, settings.threads(), xnnpack, single, byDefault, all);
+    }
+
+    /**
+     * Whether XNNPACK runs a part of the model. The checks before this one are made with the built-in kernels, whose
+     * messages say what is wrong with a file.
+     */
+    private static boolean delegated(
+            LiteRuntime engine, LiteModelFile opened, String model, SignatureBinding signature) {
+        engine.reports().startCollecting();
+        boolean fits = false;
+        int count = 0;
+        try (LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, signature.key(), true)) {
+            if (runner != null && runner.allocate()) {
+                fits = true;
+                count = runner.delegated();
+            }
+        } finally {
+            String messages = engine.reports().takeMessages();
+            if (!fits) {
+                LOG.log(
+                        Level.WARNING,
+                        "model ''{0}'' runs without XNNPACK, which cannot prepare it ({1})",
+                        model,
+                        messages.isEmpty() ? "it reports no reason" : messages);
+            }
+        }
+        LOG.log(Level.DEBUG, "model ''{0}'': XNNPACK runs {1} operators", model, count);
+        return count > 0;
     }
 
     private static LiteInterpreter runner(
             LiteRuntime engine, LiteModelFile opened, String model, String key, Path file) {
         engine.reports().startCollecting();
-        LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, key);
+        LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, key, false);
         String messages = engine.reports().takeMessages();
         if (runner == null) {
-            throw unusable(model, file, messages);
+            throw LiteModelFile.unusable(model, file, messages);
         }
         return runner;
-    }
-
-    private static ServingException unusable(String model, Path file, String messages) {
-        return ServingException.invalidArgument(
-                "unable to load model '" + model + "' from '" + file + "': "
-                        + (messages.isEmpty() ? "TensorFlow Lite reports no reason" : messages),
-                messages.contains("version") || messages.contains("op for")
-                        ? "convert the model with TensorFlow 2.20 or older"
-                        : "convert the model again");
     }
 
     /**
