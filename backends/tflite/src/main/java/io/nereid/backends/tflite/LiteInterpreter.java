@@ -110,7 +110,7 @@ final class LiteInterpreter implements AutoCloseable {
         try (StringVector all = interpreter.signature_keys()) {
             for (long i = 0; i < all.size(); i++) {
                 try (BytePointer key = all.get(i)) {
-                    keys.add(new String(key.getStringBytes(), StandardCharsets.UTF_8));
+                    keys.add(key == null ? "" : new String(key.getStringBytes(), StandardCharsets.UTF_8));
                 }
             }
         }
@@ -121,10 +121,12 @@ final class LiteInterpreter implements AutoCloseable {
         List<String> names = new ArrayList<>();
         SignatureRunner own = signature;
         if (own != null) {
+            long count = in ? own.input_size() : own.output_size();
             try (PointerPointer<?> all = in ? own.input_names() : own.output_names()) {
-                long count = in ? own.input_size() : own.output_size();
+                // A damaged signature names fewer tensors than its graph has.
+                long named = all == null || all.isNull() ? 0 : all.limit();
                 for (long i = 0; i < count; i++) {
-                    add(names, new BytePointer(all.get(i)), in);
+                    add(names, i < named ? new BytePointer(all.get(i)) : null, in);
                 }
             }
             return List.copyOf(names);

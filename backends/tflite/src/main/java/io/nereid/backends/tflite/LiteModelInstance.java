@@ -274,7 +274,19 @@ final class LiteModelInstance implements ModelInstance {
                     + input.byteLength() + " bytes (expected: " + size + ")");
         }
         if (size > 0) {
+            requireData("input", input.name(), tensor);
             Pointer.memcpy(TfLiteTensorData(tensor), new NativePointer(input.address()), size);
+        }
+    }
+
+    /** Damaged models have tensors that nothing computes. */
+    private void requireData(String side, String name, TfLiteTensor tensor) {
+        Pointer data = TfLiteTensorData(tensor);
+        if (data == null || data.isNull()) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    side + " '" + name + "' of model '" + model.config().name() + "' has no memory",
+                    "convert the model again");
         }
     }
 
@@ -300,6 +312,9 @@ final class LiteModelInstance implements ModelInstance {
         long size = TfLiteTensorByteSize(tensor);
         if (size > Integer.MAX_VALUE - 64) {
             throw LiteInterpreter.tooLarge("output '" + output + "'", size);
+        }
+        if (size > 0) {
+            requireData("output", output, tensor);
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         if (size > 0) {

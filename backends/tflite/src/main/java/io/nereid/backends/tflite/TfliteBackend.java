@@ -134,7 +134,12 @@ public final class TfliteBackend implements Backend {
         LiteModelFile opened = LiteModelFile.open(engine, config.name(), file, content);
         boolean loaded = false;
         try {
-            LiteModel model = model(engine, opened, config, context, settings, file);
+            String obstacle = settings.xnnpack() ? obstacle(content) : null;
+            if (obstacle != null) {
+                LOG.log(Level.WARNING, "model ''{0}'' runs without XNNPACK: {1}", config.name(), obstacle);
+            }
+            boolean xnnpack = settings.xnnpack() && obstacle == null;
+            LiteModel model = model(engine, opened, config, context, settings, xnnpack, file);
             loaded = true;
             return model;
         } finally {
@@ -144,12 +149,21 @@ public final class TfliteBackend implements Backend {
         }
     }
 
+    private static @Nullable String obstacle(byte[] content) {
+        try {
+            return XnnpackCheck.obstacle(content);
+        } catch (IndexOutOfBoundsException | ArithmeticException e) {
+            return "its quantization parameters are damaged";
+        }
+    }
+
     private static LiteModel model(
             LiteRuntime engine,
             LiteModelFile opened,
             ModelConfig config,
             BackendContext context,
             LiteSettings settings,
+            boolean wanted,
             Path file) {
         List<String> keys;
         try (LiteInterpreter plain = runner(engine, opened, config.name(), "", file)) {
@@ -189,7 +203,7 @@ public final class TfliteBackend implements Backend {
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
                         Math.max(1, context.cores() / settings.threads()));
-        boolean xnnpack = settings.xnnpack() && delegated(engine, opened, config.name(), byDefault);
+        boolean xnnpack = wanted && delegated(engine, opened, config.name(), byDefault);
         return new LiteModel(complete, engine, opened, settings.threads(), xnnpack, single, byDefault, all);
     }
 
