@@ -245,6 +245,26 @@ final class LiteInterpreter implements AutoCloseable {
         return kTfLiteOk == (signature == null ? interpreter.AllocateTensors() : signature.AllocateTensors());
     }
 
+    /**
+     * The elements of the largest tensor: by the shapes in the file before {@link #allocate}, and by those that the
+     * operators compute after it.
+     */
+    double largestTensor() {
+        double largest = 0;
+        for (int i = 0; i < interpreter.subgraphs_size(); i++) {
+            Subgraph graph = interpreter.subgraph(i);
+            for (int k = 0; k < graph.tensors_size(); k++) {
+                TfLiteTensor tensor = graph.tensor(k);
+                double elements = 1;
+                for (int d = 0; d < TfLiteTensorNumDims(tensor); d++) {
+                    elements *= TfLiteTensorDim(tensor, d);
+                }
+                largest = Math.max(largest, elements);
+            }
+        }
+        return largest;
+    }
+
     /** The number of operators, in all graphs, that XNNPACK runs. Call it after {@link #allocate}. */
     int delegated() {
         int count = 0;

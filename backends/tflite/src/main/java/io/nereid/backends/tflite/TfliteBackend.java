@@ -42,6 +42,11 @@ public final class TfliteBackend implements Backend {
 
     private static final Logger LOG = System.getLogger(TfliteBackend.class.getName());
     private static final String FILE = "model.tflite";
+    /**
+     * XNNPACK reserves memory by the shapes that the file declares, which the operators correct afterwards: a damaged
+     * shape can cost gigabytes. Tensors up to this size are never suspected.
+     */
+    private static final double MOST_ELEMENTS = 1 << 24;
 
     @GuardedBy("this") private @Nullable LiteRuntime runtime;
 
@@ -171,6 +176,7 @@ public final class TfliteBackend implements Backend {
         }
         List<SignatureBinding> all = new ArrayList<>();
         boolean resizable = config.maxBatchSize() > 0;
+        boolean inflated = false;
         for (String key : keys.isEmpty() ? List.of("") : keys) {
             try (LiteInterpreter runner = runner(engine, opened, config.name(), key, file)) {
                 all.add(new SignatureBinding(
@@ -179,11 +185,13 @@ public final class TfliteBackend implements Backend {
                         TensorBinding.checked(runner.ports(config.name(), false), settings.checkShapes())));
                 // Allocation fails for unknown operators and for tensors whose shapes do not match.
                 engine.reports().startCollecting();
+                double declared = runner.largestTensor();
                 boolean fits = runner.allocate();
                 String messages = engine.reports().takeMessages();
                 if (!fits) {
                     throw LiteModelFile.unusable(config.name(), file, messages);
                 }
+                inflated |= declared > MOST_ELEMENTS && declared > 16 * runner.largestTensor();
             }
             if (resizable) {
                 // A new interpreter: after an allocation, some operators keep the sizes that they have prepared for.
@@ -203,7 +211,13 @@ public final class TfliteBackend implements Backend {
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
                         Math.max(1, context.cores() / settings.threads()));
-        boolean xnnpack = wanted && delegated(engine, opened, config.name(), byDefault);
+        if (wanted && inflated) {
+            LOG.log(
+                    Level.WARNING,
+                    "model ''{0}'' runs without XNNPACK: the file declares tensors far larger than those computed",
+                    config.name());
+        }
+        boolean xnnpack = wanted && !inflated && delegated(engine, opened, config.name(), byDefault);
         return new LiteModel(complete, engine, opened, settings.threads(), xnnpack, single, byDefault, all);
     }
 
