@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
@@ -22,9 +23,11 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -197,7 +200,7 @@ class XnnpackTest {
                 }
                 try {
                     assertThat(one.get(60, TimeUnit.SECONDS)).isEqualTo(expected);
-                } catch (java.util.concurrent.ExecutionException e) {
+                } catch (ExecutionException e) {
                     assertThat(e.getCause())
                             .isInstanceOfSatisfying(
                                     ServingException.class,
@@ -208,6 +211,45 @@ class XnnpackTest {
         } finally {
             pool.shutdown();
         }
+    }
+
+    /** Loads a copy of a model with one other byte. */
+    private static BackendModel damaged(Path directory, String model, int at, int value) {
+        byte[] bytes = Models.bytes("models/" + model + "/1/model.tflite");
+        bytes[at] = (byte) value;
+        return Models.BACKEND.load(
+                Models.lay(model, directory, "model.tflite", bytes),
+                ModelConfig.unspecified(model),
+                new BackendContext(2, directory, Map.of()));
+    }
+
+    @Test
+    void whatWouldEndTheProcessInXnnpackRunsOnTheBuiltInKernels(@TempDir Path directory) {
+        // A zero point of -158 for eight bits.
+        try (BackendModel model = damaged(directory, "quantized_uint8", 1112, 98);
+                ModelInstance run = model.newInstance()) {
+            long size = Models.bytes("models/quantized_uint8/1/model.tflite").length;
+            assertThat(model.memoryBytes()).isEqualTo(size);
+            assertThat(bytes(run, model, new byte[4])).hasSize(2);
+        }
+        // A shape of gigabytes, which the operator corrects.
+        try (BackendModel model = damaged(directory, "cnn", 2943, 52);
+                ModelInstance run = model.newInstance()) {
+            long size = Models.bytes("models/cnn/1/model.tflite").length;
+            assertThat(model.memoryBytes()).isEqualTo(size);
+            assertThat(scores(run, 1, 1)).hasSize(5);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "add_sub", "cnn", "fixed", "half_plus_two", "loop", "quantized_int8", "quantized_uint8", "several", "texts",
+                "typed"
+            })
+    void nothingKeepsModelsOfConvertersFromXnnpack(String model) {
+        assertThat(XnnpackCheck.obstacle(Models.bytes("models/" + model + "/1/model.tflite")))
+                .isNull();
     }
 
     @Test
