@@ -244,7 +244,15 @@ class XnnpackTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "add_sub", "cnn", "fixed", "half_plus_two", "loop", "quantized_int8", "quantized_uint8", "several", "texts",
+                "add_sub",
+                "cnn",
+                "fixed",
+                "half_plus_two",
+                "loop",
+                "quantized_int8",
+                "quantized_uint8",
+                "several",
+                "texts",
                 "typed"
             })
     void nothingKeepsModelsOfConvertersFromXnnpack(String model) {

@@ -41,7 +41,7 @@ public final class TfliteScenario implements Scenario {
     public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
         Path file = setting.root().resolve("testing/bench/target/mobilenet_v2.tflite");
         if (!Files.isRegularFile(file)) {
-            String missing = "there is no " + file + ": python3 testing/bench/make_mobilenet.py makes it";
+            String missing = file + " is missing; python3 testing/bench/make_mobilenet.py makes it";
             setting.log("SKIPPED: %s", missing);
             return List.of(BenchmarkResult.skipped("tflite", missing));
         }
