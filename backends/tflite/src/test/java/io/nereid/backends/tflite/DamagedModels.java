@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -108,12 +109,10 @@ final class DamagedModels {
     private static void child(String model, String xnnpack, Path root, int from, int to) throws Exception {
         byte[] whole = Files.readAllBytes(root.resolve(model).resolve("1").resolve("model.tflite"));
         Path directory = Files.createTempDirectory("damaged");
-        Thread watch = null;
+        CountDownLatch done = new CountDownLatch(0);
         for (int i = from; i < to; i++) {
-            if (watch != null) {
-                watch.interrupt();
-            }
-            watch = watch();
+            done.countDown();
+            done = watched();
             Random random = new Random(31L * i + model.hashCode());
             byte[] damaged = whole.clone();
             for (int n = 1 + random.nextInt(3); n > 0; n--) {
@@ -179,18 +178,20 @@ final class DamagedModels {
         return tensor;
     }
 
-    /** Ends the process when a copy takes too long. */
-    private static Thread watch() {
+    /** Ends the process when a copy takes too long; the caller counts the latch down when the copy is done. */
+    private static CountDownLatch watched() {
+        CountDownLatch done = new CountDownLatch(1);
         Thread watch = new Thread(() -> {
             try {
-                TimeUnit.SECONDS.sleep(SECONDS);
-                Runtime.getRuntime().halt(3);
+                if (!done.await(SECONDS, TimeUnit.SECONDS)) {
+                    Runtime.getRuntime().halt(3);
+                }
             } catch (InterruptedException e) {
-                // The copy is done.
+                Thread.currentThread().interrupt();
             }
         });
         watch.setDaemon(true);
         watch.start();
-        return watch;
+        return done;
     }
 }
