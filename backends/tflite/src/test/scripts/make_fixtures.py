@@ -143,3 +143,24 @@ class Loop(tf.Module):
 
 loop = Loop()
 write("loop", saved(loop, {"serving_default": loop.serving}))
+
+
+# Operators that XNNPACK runs, and one of 64 bits that it does not have.
+class Cnn(tf.Module):
+    def __init__(self):
+        super().__init__()
+        random = np.random.RandomState(5)
+        self.first = tf.constant(random.randn(3, 3, 3, 8).astype(np.float32) / 3)
+        self.depth = tf.constant(random.randn(3, 3, 8, 1).astype(np.float32) / 3)
+        self.last = tf.constant(random.randn(8, 5).astype(np.float32) / 3)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 16, 16, 3], tf.float32, name="image")])
+    def serving(self, image):
+        x = tf.nn.relu6(tf.nn.conv2d(image, self.first, strides=2, padding="SAME"))
+        x = tf.nn.relu(tf.nn.depthwise_conv2d(x, self.depth, strides=[1, 1, 1, 1], padding="SAME")) + x
+        x = tf.matmul(tf.reduce_mean(x, axis=[1, 2]), self.last)
+        return {"scores": tf.nn.softmax(x), "label": tf.argmax(x, axis=-1, output_type=tf.int64)}
+
+
+cnn = Cnn()
+write("cnn", saved(cnn, {"serving_default": cnn.serving}))

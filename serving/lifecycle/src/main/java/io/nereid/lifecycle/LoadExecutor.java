@@ -94,7 +94,8 @@ final class LoadExecutor {
     /** Replaces the estimate of a loaded version by its measured size. */
     void reserveMeasured(ManagedVersion v, long bytes) {
         long estimate = ledger.reserved(v);
-        if (estimate > 0 && bytes > estimate) {
+        // Without a limit, nothing depends on the estimate.
+        if (ledger.limit() > 0 && estimate > 0 && bytes > estimate) {
             LOG.warn(
                     "{} takes {}, more than the {} that were estimated",
                     v.id,

@@ -27,6 +27,7 @@ import io.nereid.bench.scenario.Scenario;
 import io.nereid.bench.scenario.ServedTreesScenario;
 import io.nereid.bench.scenario.SoakScenario;
 import io.nereid.bench.scenario.StartupScenario;
+import io.nereid.bench.scenario.TfliteScenario;
 import io.nereid.bench.scenario.ThousandServicesScenario;
 import io.nereid.bench.scenario.TreesScenario;
 import java.io.IOException;
@@ -90,6 +91,7 @@ public final class Bench {
         rows.put("batcher", new BatcherScenario());
         rows.put("engine", new EngineScenario());
         rows.put("embedded", new EmbeddedScenario());
+        rows.put("tflite", new TfliteScenario());
         rows.put("ensemble", new EnsembleScenario());
         rows.put("cache", new ResponseCacheScenario());
         rows.put("gateway", new GatewayScenario());

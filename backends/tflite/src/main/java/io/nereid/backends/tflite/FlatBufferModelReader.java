@@ -191,7 +191,7 @@ final class FlatBufferModelReader {
         }
     }
 
-    private static long number(ByteBuffer in, int table, int index) {
+    static long number(ByteBuffer in, int table, int index) {
         int at = field(in, table, index);
         return at == 0 ? 0 : in.getInt(at) & 0xffffffffL;
     }
@@ -202,14 +202,14 @@ final class FlatBufferModelReader {
     }
 
     /** The length of the list that a field points to, which must lie inside the file. */
-    private static int length(ByteBuffer in, int at, int each) {
+    static int length(ByteBuffer in, int at, int each) {
         int list = Math.addExact(at, in.getInt(at));
         int length = in.getInt(list);
         must(length >= 0 && list + 4L + (long) length * each <= in.capacity());
         return length;
     }
 
-    private static int[] numbers(ByteBuffer in, int table, int index) {
+    static int[] numbers(ByteBuffer in, int table, int index) {
         int at = field(in, table, index);
         int[] numbers = new int[at == 0 ? 0 : length(in, at, 4)];
         for (int i = 0; i < numbers.length; i++) {
@@ -218,7 +218,7 @@ final class FlatBufferModelReader {
         return numbers;
     }
 
-    private static int[] tables(ByteBuffer in, int table, int index) {
+    static int[] tables(ByteBuffer in, int table, int index) {
         int[] tables = numbers(in, table, index);
         int at = field(in, table, index);
         for (int i = 0; i < tables.length; i++) {
@@ -240,7 +240,7 @@ final class FlatBufferModelReader {
     }
 
     /** The position of a table's field, from the vtable; 0 when the field is absent. */
-    private static int field(ByteBuffer in, int table, int index) {
+    static int field(ByteBuffer in, int table, int index) {
         int fields = Math.subtractExact(table, in.getInt(table));
         int at = 4 + 2 * index;
         int offset = at < (in.getShort(fields) & 0xffff) ? in.getShort(fields + at) & 0xffff : 0;

@@ -11,15 +11,21 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A loaded TensorFlow Lite model. All instances share the model's bytes, weights included; each has an interpreter with
  * tensor memory of its own. Thread-safe.
  */
 final class LiteModel implements BackendModel {
+    private static final Logger LOG = System.getLogger(LiteModel.class.getName());
+
     /** Inputs are copied into the interpreter's memory. */
     private static final ModelTraits TRAITS =
             ModelTraits.builder().cancellable(true).build();
@@ -28,16 +34,25 @@ final class LiteModel implements BackendModel {
     private final LiteRuntime runtime;
     private final LiteModelFile file;
     private final int threads;
+    private final boolean xnnpack;
     private final boolean single;
     private final SignatureBinding byDefault;
     private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
     private final Map<String, Signature> signatures;
+    private final AtomicInteger instances = new AtomicInteger();
+    private final AtomicBoolean fallbackLogged = new AtomicBoolean();
 
+    /**
+     * Constructor.
+     *
+     * @param xnnpack whether XNNPACK runs a part of the model
+     */
     LiteModel(
             ModelConfig config,
             LiteRuntime runtime,
             LiteModelFile file,
             int threads,
+            boolean xnnpack,
             boolean single,
             SignatureBinding byDefault,
             List<SignatureBinding> all) {
@@ -45,6 +60,7 @@ final class LiteModel implements BackendModel {
         this.runtime = runtime;
         this.file = file;
         this.threads = threads;
+        this.xnnpack = xnnpack;
         this.single = single;
         this.byDefault = byDefault;
         Map<String, Signature> described = new LinkedHashMap<>();
@@ -101,7 +117,14 @@ final class LiteModel implements BackendModel {
     }
 
     private ModelInstance instance(SignatureBinding signature) {
-        return new LiteModelInstance(this, signature, runtime.reports());
+        ModelInstance made = new LiteModelInstance(this, signature, runtime);
+        instances.incrementAndGet();
+        return made;
+    }
+
+    /** Called once for each instance, when it is closed. */
+    void instanceClosed() {
+        instances.decrementAndGet();
     }
 
     /** Whether the model accepts only one row per run, so that instances run a batch row by row. */
@@ -109,9 +132,21 @@ final class LiteModel implements BackendModel {
         return single;
     }
 
-    /** Creates an interpreter, owned by the caller. */
+    /** Creates the interpreter for a signature, owned by the caller: with XNNPACK where the model has it. */
     LiteInterpreter runner(SignatureBinding signature) {
-        LiteInterpreter runner = LiteInterpreter.open(runtime, file, threads, signature.key());
+        return runner(signature, xnnpack);
+    }
+
+    /**
+     * Creates an interpreter with the built-in kernels alone, owned by the caller. It is made in microseconds, because
+     * no weights are copied.
+     */
+    LiteInterpreter builtInRunner(SignatureBinding signature) {
+        return runner(signature, false);
+    }
+
+    private LiteInterpreter runner(SignatureBinding signature, boolean delegated) {
+        LiteInterpreter runner = LiteInterpreter.open(runtime, file, threads, signature.key(), delegated);
         if (runner == null) {
             throw ServingException.of(
                     ErrorCode.RESOURCE_EXHAUSTED, "cannot create an interpreter for model '" + config.name() + "'");
@@ -119,9 +154,25 @@ final class LiteModel implements BackendModel {
         return runner;
     }
 
+    /** Logs once that the built-in kernels answered a request that XNNPACK could not. */
+    void logFallback(String messages) {
+        if (fallbackLogged.compareAndSet(false, true)) {
+            LOG.log(
+                    Level.WARNING,
+                    "model ''{0}'': XNNPACK could not run a request ({1}); the built-in kernels answered it, and will"
+                            + " answer others like it, more slowly",
+                    config.name(),
+                    messages.isEmpty() ? "it reports no reason" : messages);
+        }
+    }
+
+    /**
+     * The file's bytes, and once more for each instance where XNNPACK has a copy of the weights. Instances that do not
+     * exist yet count, because they are created with the first requests.
+     */
     @Override
     public long memoryBytes() {
-        return file.size();
+        return file.size() * (xnnpack ? 1L + Math.max(config.instances(), instances.get()) : 1L);
     }
 
     @Override

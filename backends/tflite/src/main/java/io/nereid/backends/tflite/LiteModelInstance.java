@@ -6,6 +6,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorByte
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorData;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorType;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteCancelled;
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteError;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
@@ -20,6 +21,7 @@ import io.nereid.tensor.TensorScope;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.TfLiteTensor;
 import org.jspecify.annotations.Nullable;
@@ -27,33 +29,38 @@ import org.jspecify.annotations.Nullable;
 /**
  * One instance of a TensorFlow Lite model: an interpreter with tensor memory of its own, and runs of one signature, one
  * at a time. Confined to one thread at a time, except {@link #cancel} and {@link #close}, which synchronise on this
- * object; so does every replacement of the interpreter, because a cancellation may call it from another thread.
+ * object; so does every replacement of the interpreter.
  *
  * <p>TensorFlow Lite allocates its tensors for the input shapes, so inputs and outputs are copied, and the allocation
- * is kept as long as the shapes stay the same.
+ * is kept as long as the shapes stay the same. One interpreter serves all shapes: XNNPACK keeps its copy of the weights
+ * when a batch has another size, so that a change costs a fraction of a millisecond, whereas another interpreter would
+ * need another copy.
  */
 final class LiteModelInstance implements ModelInstance {
     private final LiteModel model;
     private final SignatureBinding signature;
     private final ErrorReporter reports;
+    private final CancellationCheck cancellations;
+    private final AtomicBoolean cancelled = new AtomicBoolean();
 
     /** The input shapes that the tensors are allocated for; valid only if {@code allocated}. */
     private final @Nullable Shape[] allocatedShapes;
 
     private LiteInterpreter runner;
     private boolean allocated;
+    /** Whether the next run needs a new interpreter: this one has failed, or replaces one with XNNPACK for a run. */
+    private boolean stale;
 
     @GuardedBy("this") private boolean running;
 
-    @GuardedBy("this") private boolean cancelled;
-
     @GuardedBy("this") private boolean closed;
 
-    LiteModelInstance(LiteModel model, SignatureBinding signature, ErrorReporter reports) {
+    LiteModelInstance(LiteModel model, SignatureBinding signature, LiteRuntime runtime) {
         this.model = model;
         this.signature = signature;
         this.runner = model.runner(signature);
-        this.reports = reports;
+        this.reports = runtime.reports();
+        this.cancellations = runtime.cancellations();
         allocatedShapes = new Shape[signature.inputs().size()];
     }
 
@@ -63,16 +70,22 @@ final class LiteModelInstance implements ModelInstance {
             if (closed) {
                 throw new IllegalStateException("the instance is closed");
             }
-            cancelled = false;
+            cancelled.set(false);
             running = true;
         }
         reports.startCollecting();
+        cancellations.watch(cancelled);
         try {
+            if (stale) {
+                replace(model.runner(signature));
+                stale = false;
+            }
             Tensor[] ordered = ordered(inputs);
             long rows =
                     model.single() && ordered.length > 0 ? ordered[0].shape().dim(0) : 1;
             return rows > 1 ? rowByRow(ordered, (int) rows, outputs) : once(ordered, outputs);
         } finally {
+            cancellations.unwatch();
             reports.takeMessages();
             synchronized (this) {
                 running = false;
@@ -81,11 +94,19 @@ final class LiteModelInstance implements ModelInstance {
     }
 
     private List<Tensor> once(Tensor[] inputs, List<String> outputs) {
-        allocate(inputs);
-        for (int i = 0; i < inputs.length; i++) {
-            feed(i, inputs[i]);
+        int status = computed(inputs);
+        if (status != kTfLiteOk && runner.xnnpack() && !cancelled.get()) {
+            // XNNPACK may refuse shapes that the built-in kernels accept. When they refuse them, too, their messages
+            // say what is wrong with the input.
+            String messages = reports.takeMessages();
+            reports.startCollecting();
+            replace(model.builtInRunner(signature));
+            stale = true;
+            status = computed(inputs);
+            if (status == kTfLiteOk) {
+                model.logFallback(messages);
+            }
         }
-        int status = runner.invoke();
         if (status != kTfLiteOk) {
             throw failed(status);
         }
@@ -97,6 +118,26 @@ final class LiteModelInstance implements ModelInstance {
         }
     }
 
+    /** Copies the inputs into the interpreter and runs it. Returns TensorFlow Lite's status. */
+    private int computed(Tensor[] inputs) {
+        if (!allocated(inputs)) {
+            return kTfLiteError;
+        }
+        for (int i = 0; i < inputs.length; i++) {
+            feed(i, inputs[i]);
+        }
+        return runner.invoke();
+    }
+
+    /** Replaces the interpreter, whose tensors must be allocated again. */
+    private void replace(LiteInterpreter next) {
+        allocated = false;
+        synchronized (this) {
+            runner.close();
+            runner = next;
+        }
+    }
+
     /** Runs a model that has a fixed batch size of 1 once per row, and concatenates the results. */
     private List<Tensor> rowByRow(Tensor[] inputs, int rows, List<String> outputs) {
         List<Tensor> whole = new ArrayList<>(outputs.size());
@@ -105,12 +146,8 @@ final class LiteModelInstance implements ModelInstance {
         boolean done = false;
         try {
             for (int r = 0; r < rows; r++) {
-                synchronized (this) {
-                    if (cancelled) {
-                        throw ServingException.of(
-                                ErrorCode.CANCELLED,
-                                "the run of model '" + model.config().name() + "' was cancelled");
-                    }
+                if (cancelled.get()) {
+                    throw stopped();
                 }
                 for (Tensor input : inputs) {
                     int length = input.byteLength() / rows;
@@ -142,23 +179,19 @@ final class LiteModelInstance implements ModelInstance {
     }
 
     private ServingException failed(int status) {
-        String messages = reports.takeMessages();
         // The allocation may be incomplete, so the next run begins with a new interpreter.
-        allocated = false;
-        synchronized (this) {
-            runner.close();
-            runner = model.runner(signature);
-        }
-        boolean stopped;
-        synchronized (this) {
-            stopped = cancelled;
-        }
-        if (status == kTfLiteCancelled || stopped) {
-            return ServingException.of(
-                    ErrorCode.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+        stale = true;
+        String messages = reports.takeMessages();
+        if (status == kTfLiteCancelled || cancelled.get()) {
+            return stopped();
         }
         return ServingException.invalidArgument("model '" + model.config().name() + "' rejected the input: "
                 + (messages.isEmpty() ? "TensorFlow Lite reports no reason" : messages));
+    }
+
+    private ServingException stopped() {
+        return ServingException.of(
+                ErrorCode.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
     }
 
     private Tensor[] ordered(List<Tensor> inputs) {
@@ -186,34 +219,35 @@ final class LiteModelInstance implements ModelInstance {
         return ordered;
     }
 
-    /** Allocates the interpreter's tensors for the shapes of the inputs, unless they are those of the last run. */
-    private void allocate(Tensor[] inputs) {
+    /**
+     * Allocates the interpreter's tensors for the shapes of the inputs, unless they are those of the last run. Returns
+     * whether it could.
+     */
+    private boolean allocated(Tensor[] inputs) {
         boolean same = allocated;
         for (int i = 0; same && i < inputs.length; i++) {
             same = Objects.equals(inputs[i].shape(), allocatedShapes[i]);
         }
         if (same) {
-            return;
+            return true;
         }
         boolean fresh = !allocated;
         if (!resized(inputs)) {
             if (fresh) {
-                throw failed(-1);
+                return false;
             }
             // After an allocation, some operators keep the sizes that they have prepared for. Try a new interpreter.
-            synchronized (this) {
-                runner.close();
-                runner = model.runner(signature);
-            }
+            replace(runner.xnnpack() ? model.runner(signature) : model.builtInRunner(signature));
             reports.startCollecting();
             if (!resized(inputs)) {
-                throw failed(-1);
+                return false;
             }
         }
         for (int i = 0; i < inputs.length; i++) {
             allocatedShapes[i] = inputs[i].shape();
         }
         allocated = true;
+        return true;
     }
 
     private boolean resized(Tensor[] inputs) {
@@ -240,7 +274,19 @@ final class LiteModelInstance implements ModelInstance {
                     + input.byteLength() + " bytes (expected: " + size + ")");
         }
         if (size > 0) {
+            requireData("input", input.name(), tensor);
             Pointer.memcpy(TfLiteTensorData(tensor), new NativePointer(input.address()), size);
+        }
+    }
+
+    /** Damaged models have tensors that nothing computes. */
+    private void requireData(String side, String name, TfLiteTensor tensor) {
+        Pointer data = TfLiteTensorData(tensor);
+        if (data == null || data.isNull()) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    side + " '" + name + "' of model '" + model.config().name() + "' has no memory",
+                    "convert the model again");
         }
     }
 
@@ -267,6 +313,9 @@ final class LiteModelInstance implements ModelInstance {
         if (size > Integer.MAX_VALUE - 64) {
             throw LiteInterpreter.tooLarge("output '" + output + "'", size);
         }
+        if (size > 0) {
+            requireData("output", output, tensor);
+        }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         if (size > 0) {
             Pointer.memcpy(new NativePointer(region.address()), TfLiteTensorData(tensor), size);
@@ -277,8 +326,7 @@ final class LiteModelInstance implements ModelInstance {
     @Override
     public synchronized void cancel() {
         if (running && !closed) {
-            cancelled = true;
-            runner.cancel();
+            cancelled.set(true);
         }
     }
 
@@ -287,6 +335,7 @@ final class LiteModelInstance implements ModelInstance {
         if (!closed) {
             closed = true;
             runner.close();
+            model.instanceClosed();
         }
     }
 }

@@ -14,12 +14,14 @@ import java.util.Set;
  * @param defaultMaxBatchSize the batch size limit of a model whose configuration does not set one; 0 for no batching
  * @param threads threads of one run
  * @param checkShapes whether requests must have the shapes of the file; else inputs are resized
+ * @param xnnpack whether XNNPACK runs the operators that it has; else the built-in kernels run all of them
  */
-record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes) {
+record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes, boolean xnnpack) {
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
     private static final String THREADS = "num_threads";
     private static final String CHECK_SHAPES = "check-shapes";
-    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS, CHECK_SHAPES);
+    private static final String XNNPACK = "xnnpack";
+    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS, CHECK_SHAPES, XNNPACK);
 
     /** The names of the backend's settings. */
     static Set<String> names() {
@@ -43,15 +45,17 @@ record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes) {
         return new LiteSettings(
                 number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
                 number(parameters, THREADS, number(settings, THREADS, 1, 1), 1),
-                flag(settings.getOrDefault(CHECK_SHAPES, "true").strip()));
+                flag(CHECK_SHAPES, settings.getOrDefault(CHECK_SHAPES, "true"), "true", "false"),
+                flag(XNNPACK, parameters.getOrDefault(XNNPACK, settings.getOrDefault(XNNPACK, "on")), "on", "off"));
     }
 
-    private static boolean flag(String text) {
-        if (!text.equals("true") && !text.equals("false")) {
+    private static boolean flag(String key, String text, String yes, String no) {
+        String value = text.strip();
+        if (!value.equals(yes) && !value.equals(no)) {
             throw ServingException.invalidArgument(
-                    "'" + CHECK_SHAPES + "' is '" + text + "' (expected: true or false)");
+                    "'" + key + "' is '" + value + "' (expected: " + yes + " or " + no + ")");
         }
-        return text.equals("true");
+        return value.equals(yes);
     }
 
     private static int number(Map<String, String> from, String key, int otherwise, int least) {

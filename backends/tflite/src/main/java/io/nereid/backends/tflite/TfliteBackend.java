@@ -13,6 +13,8 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -38,7 +40,13 @@ public final class TfliteBackend implements Backend {
     static final String NAME = "tflite";
     static final String PLATFORM = "tensorflow_lite";
 
+    private static final Logger LOG = System.getLogger(TfliteBackend.class.getName());
     private static final String FILE = "model.tflite";
+    /**
+     * XNNPACK reserves memory by the shapes that the file declares, which the operators correct afterwards: a damaged
+     * shape can cost gigabytes. Tensors up to this size are never suspected.
+     */
+    private static final double MOST_ELEMENTS = 1 << 24;
 
     @GuardedBy("this") private @Nullable LiteRuntime runtime;
 
@@ -131,7 +139,12 @@ public final class TfliteBackend implements Backend {
         LiteModelFile opened = LiteModelFile.open(engine, config.name(), file, content);
         boolean loaded = false;
         try {
-            LiteModel model = model(engine, opened, config, context, settings, file);
+            String obstacle = settings.xnnpack() ? obstacle(content) : null;
+            if (obstacle != null) {
+                LOG.log(Level.WARNING, "model ''{0}'' runs without XNNPACK: {1}", config.name(), obstacle);
+            }
+            boolean xnnpack = settings.xnnpack() && obstacle == null;
+            LiteModel model = model(engine, opened, config, context, settings, xnnpack, file);
             loaded = true;
             return model;
         } finally {
@@ -141,12 +154,21 @@ public final class TfliteBackend implements Backend {
         }
     }
 
+    private static @Nullable String obstacle(byte[] content) {
+        try {
+            return XnnpackCheck.obstacle(content);
+        } catch (IndexOutOfBoundsException | ArithmeticException e) {
+            return "its quantization parameters are damaged";
+        }
+    }
+
     private static LiteModel model(
             LiteRuntime engine,
             LiteModelFile opened,
             ModelConfig config,
             BackendContext context,
             LiteSettings settings,
+            boolean wanted,
             Path file) {
         List<String> keys;
         try (LiteInterpreter plain = runner(engine, opened, config.name(), "", file)) {
@@ -154,6 +176,7 @@ public final class TfliteBackend implements Backend {
         }
         List<SignatureBinding> all = new ArrayList<>();
         boolean resizable = config.maxBatchSize() > 0;
+        boolean inflated = false;
         for (String key : keys.isEmpty() ? List.of("") : keys) {
             try (LiteInterpreter runner = runner(engine, opened, config.name(), key, file)) {
                 all.add(new SignatureBinding(
@@ -162,11 +185,13 @@ public final class TfliteBackend implements Backend {
                         TensorBinding.checked(runner.ports(config.name(), false), settings.checkShapes())));
                 // Allocation fails for unknown operators and for tensors whose shapes do not match.
                 engine.reports().startCollecting();
+                double declared = runner.largestTensor();
                 boolean fits = runner.allocate();
                 String messages = engine.reports().takeMessages();
                 if (!fits) {
-                    throw unusable(config.name(), file, messages);
+                    throw LiteModelFile.unusable(config.name(), file, messages);
                 }
+                inflated |= declared > MOST_ELEMENTS && declared > 16 * runner.largestTensor();
             }
             if (resizable) {
                 // A new interpreter: after an allocation, some operators keep the sizes that they have prepared for.
@@ -186,27 +211,53 @@ public final class TfliteBackend implements Backend {
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
                         Math.max(1, context.cores() / settings.threads()));
-        return new LiteModel(complete, engine, opened, settings.threads(), single, byDefault, all);
+        if (wanted && inflated) {
+            LOG.log(
+                    Level.WARNING,
+                    "model ''{0}'' runs without XNNPACK: the file declares tensors far larger than those computed",
+                    config.name());
+        }
+        boolean xnnpack = wanted && !inflated && delegated(engine, opened, config.name(), byDefault);
+        return new LiteModel(complete, engine, opened, settings.threads(), xnnpack, single, byDefault, all);
+    }
+
+    /**
+     * Whether XNNPACK runs a part of the model. The checks before this one are made with the built-in kernels, whose
+     * messages say what is wrong with a file.
+     */
+    private static boolean delegated(
+            LiteRuntime engine, LiteModelFile opened, String model, SignatureBinding signature) {
+        engine.reports().startCollecting();
+        boolean fits = false;
+        int count = 0;
+        try (LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, signature.key(), true)) {
+            if (runner != null && runner.allocate()) {
+                fits = true;
+                count = runner.delegated();
+            }
+        } finally {
+            String messages = engine.reports().takeMessages();
+            if (!fits) {
+                LOG.log(
+                        Level.WARNING,
+                        "model ''{0}'' runs without XNNPACK, which cannot prepare it ({1})",
+                        model,
+                        messages.isEmpty() ? "it reports no reason" : messages);
+            }
+        }
+        LOG.log(Level.DEBUG, "model ''{0}'': XNNPACK runs {1} operators", model, count);
+        return count > 0;
     }
 
     private static LiteInterpreter runner(
             LiteRuntime engine, LiteModelFile opened, String model, String key, Path file) {
         engine.reports().startCollecting();
-        LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, key);
+        LiteInterpreter runner = LiteInterpreter.open(engine, opened, 1, key, false);
         String messages = engine.reports().takeMessages();
         if (runner == null) {
-            throw unusable(model, file, messages);
+            throw LiteModelFile.unusable(model, file, messages);
         }
         return runner;
-    }
-
-    private static ServingException unusable(String model, Path file, String messages) {
-        return ServingException.invalidArgument(
-                "unable to load model '" + model + "' from '" + file + "': "
-                        + (messages.isEmpty() ? "TensorFlow Lite reports no reason" : messages),
-                messages.contains("version") || messages.contains("op for")
-                        ? "convert the model with TensorFlow 2.20 or older"
-                        : "convert the model again");
     }
 
     /**

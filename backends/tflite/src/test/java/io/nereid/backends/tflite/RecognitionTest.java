@@ -57,6 +57,14 @@ class RecognitionTest {
         assertThat(LiteSettings.read(Map.of(), Map.of("default-max-batch-size", "0"))
                         .defaultMaxBatchSize())
                 .isZero();
+        assertThat(LiteSettings.read(Map.of(), Map.of()).xnnpack()).isTrue();
+        assertThat(LiteSettings.read(Map.of(), Map.of("xnnpack", "off")).xnnpack())
+                .isFalse();
+        assertThat(LiteSettings.read(Map.of("xnnpack", "on"), Map.of("xnnpack", "off"))
+                        .xnnpack())
+                .isTrue();
+        assertThatThrownBy(() -> LiteSettings.read(Map.of("xnnpack", "false"), Map.of()))
+                .hasMessageContaining("'xnnpack' is 'false' (expected: on or off)");
         assertThatThrownBy(() -> LiteSettings.read(Map.of(), Map.of("threads", "2")))
                 .hasMessageContaining("unknown setting 'threads'");
         assertThatThrownBy(() -> LiteSettings.read(Map.of("num_threads", "0"), Map.of()))
