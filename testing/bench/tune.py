@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nereid tune` finds on real models, and the numbers of the simulated ones.
 
-    testing/bench/tune.py compare [MODEL...]   the search beside the whole grid of the same values, about eight minutes a model
+    testing/bench/tune.py compare [MODEL...]   the search beside the whole grid of the same values, about five minutes a model
     testing/bench/tune.py fit [MODEL...]       run times by rows and threads, and the constants of SimulatedModel fitted to them
 
 The models are those of examples/models, in process, on an otherwise idle machine. It needs a built distribution (./mvnw -Pquick package).
@@ -22,13 +22,16 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODELS = {
     # the latency limit, and what a request needs beyond the model's metadata
-    "minilm": ("p99=60ms", ["--shape", "input_ids:64", "--shape", "attention_mask:64", "--shape", "token_type_ids:64"]),
+    "minilm": ("p99=60ms", ["--data", "zero", "--shape", "input_ids:64", "--shape", "attention_mask:64", "--shape", "token_type_ids:64"]),
     "ocr_rec": ("p99=100ms", ["--shape", "x:3,48,160"]),
     "iris": ("p99=1ms", []),
     "simple": ("p99=1ms", []),
 }
-# A grid small enough to be measured whole: 3 * 3 * 3 * 2 configurations.
-SPACE = ["--batch-sizes=1,4,16", "--delays=0,500,2000", "--instances=1,2,4", "--threads=1,2", "--max-concurrency=32"]
+# A grid small enough to be measured whole: 2 * 2 * 3 * 2 configurations, beside the values that the model has.
+SPACE = [
+    "--batch-sizes=1,8", "--delays=0,1000", "--instances=1,2,4", "--threads=1,2", "--max-concurrency=32", "--measurement-interval=500ms",
+    "--warmup=100ms",
+]
 
 
 def nereid():

@@ -9,6 +9,8 @@ import io.nereid.app.perf.load.LoadResult;
 import io.nereid.app.perf.load.LoadTarget;
 import io.nereid.app.perf.load.LoadTimer;
 import io.nereid.app.perf.load.StabilityCheck;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,8 @@ final class LoadedVariants implements VariantTarget {
     private final LoadTimer timer = LoadTimer.system();
     private ConfigVariant loaded;
     private double lastRate;
+    private int count;
+    private long nanos;
 
     /**
      * Times of a measurement in nanoseconds.
@@ -37,12 +41,7 @@ final class LoadedVariants implements VariantTarget {
      * @param warmupNanos before it, whose requests do not count
      * @param intervalNanos its least length
      */
-    record Timing(long warmupNanos, long intervalNanos, long seed) {
-        /** The time that a measurement takes, at least. */
-        long nanos() {
-            return warmupNanos + intervalNanos;
-        }
-    }
+    record Timing(long warmupNanos, long intervalNanos, long seed) {}
 
     /** @param listener gets each result */
     LoadedVariants(
@@ -68,13 +67,25 @@ final class LoadedVariants implements VariantTarget {
         if (interrupted.getAsBoolean()) {
             return null;
         }
+        long began = timer.nanos();
         load(variant);
         LoadResult result =
                 new LoadMeasurement(target, plan(), timer, interrupted).measure(new LoadLevel(false, concurrency));
         if (result == null || interrupted.getAsBoolean()) {
             return null;
         }
+        if (result.succeeded() == 0 && variant.equals(config.first())) {
+            String reason = result.failures().isEmpty()
+                    ? "no response came within its time"
+                    : result.failures().keySet().iterator().next();
+            throw ServingException.of(
+                    ErrorCode.UNAVAILABLE,
+                    "not one request succeeded with the stored configuration: " + reason,
+                    "give inputs that the model takes, with --data or --shape; nereid perf tries them");
+        }
         lastRate = result.rate();
+        count++;
+        nanos += timer.nanos() - began;
         VariantResult measured = new VariantResult(
                 variant,
                 concurrency,
@@ -83,6 +94,11 @@ final class LoadedVariants implements VariantTarget {
                 result.failed() + result.unfinished());
         listener.accept(measured);
         return measured;
+    }
+
+    /** The time that a measurement takes, with the loading of the model; 0 before the first one. */
+    long meanNanos() {
+        return count == 0 ? 0 : nanos / count;
     }
 
     /** Gives the model a configuration, unless it has it. */

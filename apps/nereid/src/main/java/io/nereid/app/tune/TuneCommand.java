@@ -257,13 +257,13 @@ public final class TuneCommand implements Callable<Integer> {
                     }
                 });
         long began = clock.nanos();
-        long end = began + Units.duration(budget).toNanos() - KEPT * timing.nanos();
+        long end = began + Units.duration(budget).toNanos();
         VariantSearch search = new VariantSearch(
                 space,
                 objective.limitMillis(),
                 width,
                 variants,
-                () -> interrupt.received() || clock.nanos() - end >= 0);
+                () -> interrupt.received() || clock.nanos() + KEPT * variants.meanNanos() - end >= 0);
         VariantSearch.Outcome outcome;
         try {
             outcome = method == Method.GRID ? search.grid(config.first()) : search.search(config.first());

@@ -9,7 +9,6 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteInterprete
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteModelCreate;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -19,6 +18,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicReference;
 import org.bytedeco.javacpp.Loader;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.Interpreter;
@@ -35,7 +35,8 @@ final class LiteRuntime {
     private static final Logger LOG = System.getLogger(LiteRuntime.class.getName());
     private static final String CACHE = "org.bytedeco.javacpp.cachedir";
 
-    @GuardedBy("LiteRuntime.class") private static @Nullable LiteRuntime started;
+    /** The only one; null before the first start that succeeds. Written by {@link #start} alone. */
+    private static final AtomicReference<@Nullable LiteRuntime> STARTED = new AtomicReference<>();
 
     private final ErrorReporter reports = new ErrorReporter();
     private final CancellationCheck cancellations = new CancellationCheck();
@@ -49,10 +50,10 @@ final class LiteRuntime {
      * @throws LinkageError when the library is missing or does not run on this machine
      */
     static synchronized LiteRuntime start() {
-        LiteRuntime runtime = started;
+        LiteRuntime runtime = STARTED.get();
         if (runtime == null) {
             runtime = load();
-            started = runtime;
+            STARTED.set(runtime);
         }
         return runtime;
     }
