@@ -11,6 +11,6 @@ if "%~1"=="operator" set "CLASSES=%CLASSES%;%HERE%\lib\kubernetes\*"
 if "%~1"=="gateway" set "CLASSES=%CLASSES%;%HERE%\lib\kubernetes\*"
 set ORT_DISABLE_TELEMETRY=1
 if not defined TF_CPP_MIN_LOG_LEVEL set TF_CPP_MIN_LOG_LEVEL=2
-"%JAVA%" -Xms32m -XX:NewSize=16m -XX:MaxInlineLevel=22 -XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -XX:-UsePerfData ^
+"%JAVA%" -Xms64m -XX:NewSize=40m -XX:MaxInlineLevel=22 -XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -XX:-UsePerfData ^
     "-Dio.netty.leakDetection.level=disabled" "-Dnereid.home=%HERE%" %NEREID_JAVA_OPTS% -cp "%CLASSES%" io.nereid.app.Main %*
 exit /b %ERRORLEVEL%
