@@ -252,6 +252,11 @@ class DeviceExecutorTest {
             assertThat(started.get(1).isAlive()).isFalse();
             slow.release.countDown();
             slow.awaitEnded(1);
+            // The job has ended, but its thread may not yet wait for the next one: another would be started for that.
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+            while (started.get(0).getState() != Thread.State.WAITING && System.nanoTime() - end < 0) {
+                Thread.onSpinWait();
+            }
             LongRuns next = new LongRuns();
             next.release.countDown();
             next.submit(1, 1, pool);
