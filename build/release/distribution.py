@@ -53,6 +53,10 @@ class Jdk:
         run([os.path.join(self.home, "bin", tool), *arguments])
 
 
+# As in bin/nereid: where the libraries are looked for that the training run needs.
+NATIVE_PATHS = ("nereid.native.path", "onnxruntime.native.path", "jna.boot.library.path", "java.library.path")
+
+
 def run(command, **options):
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
     if result.returncode != 0:
@@ -145,10 +149,11 @@ def archive(stage, jdk, time):
     kubernetes = os.path.join(stage, "lib", "kubernetes")
     jars += [os.path.join(kubernetes, name) for name in sorted(os.listdir(kubernetes)) if name.endswith(".jar")]
     made = os.path.join(stage, "lib", "classes.jsa")
+    native = os.path.join(stage, "lib", "native")
     run(
         [
             os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", f"-XX:ArchiveClassesAtExit={made}.new",
-            "-Dnereid.home=" + stage, "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "all",
+            "-Dnereid.home=" + stage, *(f"-D{name}={native}" for name in NATIVE_PATHS), "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "all",
         ],
         env={"HOME": os.path.dirname(stage), "LC_ALL": "C.UTF-8"},
     )  # fmt: skip
