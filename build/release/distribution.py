@@ -136,6 +136,13 @@ def libraries(stage, platform):
         sys.exit(f"release: no native library for {platform.name} of {', '.join(missing)}")
 
 
+def webjars(stage):
+    """Takes out of the web console's libraries what a browser does not load: other builds, maps of the sources, types."""
+    for jar in sorted(glob.glob(os.path.join(stage, "lib", "lit-html-*.jar")) + glob.glob(os.path.join(stage, "lib", "uplot-*.jar"))):
+        files.jar_without(jar, jar + ".new", lambda name: re.search(r"/(development|node)/|\.map$|\.d\.ts$|\.(iife|iife\.min|cjs)\.js$", name))
+        os.replace(jar + ".new", jar)
+
+
 def _has(folder, library):
     word = library.split("-")[0].replace("netty", "epoll").replace("jna", "jnidispatch")
     return any(word in name for name in os.listdir(folder))
@@ -196,4 +203,5 @@ def thin(dist, stage, platform, time):
         shutil.rmtree(os.path.join(stage, "examples", "models", name))
         os.remove(os.path.join(stage, "examples", "requests", name + ".json"))
     libraries(stage, platform)
+    webjars(stage)
     files.normalize(stage, time)
