@@ -46,7 +46,7 @@ interface TunedModel {
         return new TunedModel() {
             private @Nullable JsonNode stored;
 
-            /** What the web console's interface says; without it, or without its permission, nothing. */
+            // What the web console says; without it, or without its permission, nothing.
             private JsonNode stored() {
                 JsonNode known = stored;
                 if (known == null) {
