@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `nereid tune` finds on real models, and the numbers of the simulated ones.
 
-    testing/bench/tune.py compare [MODEL...]   the search beside the whole grid of the same values, about five minutes a model
+    testing/bench/tune.py compare [MODEL...]   the search beside the whole grid of the same values, about ten minutes a model
     testing/bench/tune.py fit [MODEL...]       run times by rows and threads, and the constants of SimulatedModel fitted to them
 
 The models are those of examples/models, in process, on an otherwise idle machine. It needs a built distribution (./mvnw -Pquick package).
