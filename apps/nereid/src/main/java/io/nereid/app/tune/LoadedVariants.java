@@ -20,6 +20,9 @@ final class LoadedVariants implements VariantTarget {
     /** A measurement is lengthened up to so many intervals when there are too few requests for the percentile. */
     private static final int MOST_INTERVALS = 4;
 
+    /** The longest measurement of a model that has not answered at all: two minutes. */
+    private static final long LONGEST_NANOS = 120_000_000_000L;
+
     private static final int WINDOWS = 3;
 
     private final TunedModel model;
@@ -69,8 +72,13 @@ final class LoadedVariants implements VariantTarget {
         }
         long began = timer.nanos();
         load(variant);
-        LoadResult result =
-                new LoadMeasurement(target, plan(), timer, interrupted).measure(new LoadLevel(false, concurrency));
+        LoadResult result = measure(concurrency, length());
+        // Runs that are longer than the measurement: until one ends.
+        for (long length = 4 * length();
+                result != null && ended(result) == 0 && length <= LONGEST_NANOS && !interrupted.getAsBoolean();
+                length *= 4) {
+            result = measure(concurrency, length);
+        }
         if (result == null || interrupted.getAsBoolean()) {
             return null;
         }
@@ -117,10 +125,8 @@ final class LoadedVariants implements VariantTarget {
         }
     }
 
-    private LoadPlan plan() {
-        double wanted = lastRate > 0 ? objective.requests() / lastRate * 1e9 : 0;
-        long length = (long) Math.min(MOST_INTERVALS * timing.intervalNanos, Math.max(timing.intervalNanos, wanted));
-        return new LoadPlan(
+    private @Nullable LoadResult measure(int concurrency, long length) {
+        LoadPlan plan = new LoadPlan(
                 timing.warmupNanos,
                 timing.intervalNanos,
                 WINDOWS,
@@ -131,5 +137,15 @@ final class LoadedVariants implements VariantTarget {
                 false,
                 timing.seed,
                 1);
+        return new LoadMeasurement(target, plan, timer, interrupted).measure(new LoadLevel(false, concurrency));
+    }
+
+    private static long ended(LoadResult result) {
+        return result.succeeded() + result.failed() + result.unfinished();
+    }
+
+    private long length() {
+        double wanted = lastRate > 0 ? objective.requests() / lastRate * 1e9 : 0;
+        return (long) Math.min(MOST_INTERVALS * timing.intervalNanos, Math.max(timing.intervalNanos, wanted));
     }
 }

@@ -21,8 +21,6 @@ record SearchSpace(
         List<Integer> instances,
         List<Integer> threads,
         List<Integer> concurrencies) {
-    private static final int MOST_IN_FLIGHT = 256;
-
     SearchSpace {
         batchSizes = List.copyOf(batchSizes);
         delays = List.copyOf(delays);
@@ -31,7 +29,7 @@ record SearchSpace(
         concurrencies = List.copyOf(concurrencies);
     }
 
-    /** The loads: 1, 2, 3, 4, 6, 8, 12, … {@value #MOST_IN_FLIGHT}. */
+    /** 1, 2, 3, 4, 6, 8, 12, … up to a number. */
     static List<Integer> steps(int most) {
         TreeSet<Integer> steps = new TreeSet<>();
         for (int value = 1; value <= most; value *= 2) {
@@ -41,10 +39,6 @@ record SearchSpace(
             }
         }
         return List.copyOf(steps);
-    }
-
-    static List<Integer> loads() {
-        return steps(MOST_IN_FLIGHT);
     }
 
     /** The number of configurations. */

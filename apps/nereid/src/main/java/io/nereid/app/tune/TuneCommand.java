@@ -220,6 +220,9 @@ public final class TuneCommand implements Callable<Integer> {
         each(checks, "--delays", delays, 0, 60_000_000);
         each(checks, "--instances", instances, 1, 4096);
         each(checks, "--threads", threads, 1, 4096);
+        if (file != null && !Files.isDirectory(file.toAbsolutePath().getParent())) {
+            throw checks.wrong("--config '" + file + "': its directory does not exist");
+        }
         checks.above("--budget", Units.duration(budget).toMillis(), 0);
         checks.above("--measurement-interval", Units.duration(interval).toMillis(), 0);
     }
@@ -235,7 +238,7 @@ public final class TuneCommand implements Callable<Integer> {
         PrintWriter out = spec.commandLine().getOut();
         var effective = tuned.effective();
         int machine = Runtime.getRuntime().availableProcessors();
-        boolean here = opened.shared() || target.client(spec) == null;
+        boolean here = opened.shared() || opened.target() instanceof InProcessTarget;
         VariantConfig config = VariantConfig.of(effective, tuned.written(), machine);
         int width = cores != null
                 ? cores
@@ -248,7 +251,7 @@ public final class TuneCommand implements Callable<Integer> {
                 Units.duration(warmup).toNanos(), Units.duration(interval).toNanos(), inputs.seed());
         boolean table = !output.format().isDocument();
         if (table) {
-            head(opened, config, space, here, out);
+            head(opened, config, space, out);
         }
         LoadedVariants variants =
                 new LoadedVariants(tuned, config, opened.target(), objective, timing, interrupt::received, result -> {
@@ -361,6 +364,7 @@ public final class TuneCommand implements Callable<Integer> {
             tuned.load(null);
             return place.toString();
         } catch (IOException e) {
+            variants.restore();
             throw ServingException.wrap(
                     ErrorCode.UNAVAILABLE,
                     "'" + place + "' cannot be written: " + e.getMessage() + "; add these fields to it:\n"
@@ -387,14 +391,13 @@ public final class TuneCommand implements Callable<Integer> {
         Files.move(next, place, StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    private void head(
-            TargetOptions.Opened opened, VariantConfig config, SearchSpace space, boolean here, PrintWriter out) {
+    private void head(TargetOptions.Opened opened, VariantConfig config, SearchSpace space, PrintWriter out) {
         out.println(model + " version " + opened.version() + " at " + opened.where() + ", " + opened.protocol()
                 + ", batch size " + opened.batchSize() + ", " + objective.metric() + " at most "
                 + TuneReport.number(objective.limitMillis()) + " ms");
         out.println("now: " + config.first().describe() + "; " + space.variants() + " configurations, "
                 + space.concurrencies().size() + " loads");
-        if (here && target.client(spec) != null) {
+        if (opened.shared()) {
             out.println("the server is on this machine: the load takes cores from it, and the best configuration with a"
                     + " client on another one may have more instances");
         }

@@ -44,7 +44,7 @@ class TuneCommandTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Path MODELS = Path.of("../../examples/models");
     private static final String BATCHING =
-            "dynamic_batching { max_queue_delay_microseconds: 60000 preferred_batch_size: [ 8 ] } # slow";
+            "dynamic_batching { max_queue_delay_microseconds: 20000 preferred_batch_size: [ 8 ] } # slow";
 
     @TempDir
     private Path dir;
@@ -75,7 +75,7 @@ class TuneCommandTest {
                 "--instances=1",
                 "--threads=1",
                 "--batch-sizes=8",
-                "--delays=0,60000"));
+                "--delays=0,20000"));
         all.addAll(List.of(args));
         CommandLine command = Main.commandLine();
         command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
@@ -94,7 +94,7 @@ class TuneCommandTest {
         assertThat(inProcess("--slo=p50=10s")).as(err.toString()).isZero();
         assertThat(out.toString()).contains("written to " + config).contains("times the rate");
         assertThat(Files.readString(config))
-                .isEqualTo(stored.replace("max_queue_delay_microseconds: 60000", "max_queue_delay_microseconds: 0")
+                .isEqualTo(stored.replace("max_queue_delay_microseconds: 20000", "max_queue_delay_microseconds: 0")
                         .replace("preferred_batch_size: [ 8 ] ", ""));
     }
 
@@ -108,7 +108,7 @@ class TuneCommandTest {
         JsonNode report = JSON.readTree(out.toString());
         assertThat(report.path("improved").asBoolean()).isTrue();
         assertThat(report.path("before").path("max_queue_delay_microseconds").asLong())
-                .isEqualTo(60_000);
+                .isEqualTo(20_000);
         assertThat(report.path("after").path("max_queue_delay_microseconds").asLong())
                 .isZero();
         assertThat(report.path("after").path("rate_requests_per_second").asDouble())
@@ -123,6 +123,27 @@ class TuneCommandTest {
                 .contains("<polyline")
                 .contains("frontier")
                 .doesNotContain("<script");
+    }
+
+    @Test
+    void aFileThatCannotBeWrittenIsReportedWithTheFields() throws IOException {
+        Path folder = Files.createDirectories(dir.resolve("other/config.pbtxt/full"));
+        assertThat(inProcess("--slo=p50=10s", "--config=" + folder.getParent())).isEqualTo(1);
+        assertThat(err.toString()).contains("cannot be").contains("max_queue_delay_microseconds: 0");
+        assertThat(Files.readString(config)).isEqualTo(stored);
+    }
+
+    @Test
+    void aRunThatIsLongerThanTheMeasurementIsMeasured() throws IOException {
+        assertThat(inProcess(
+                        "--slo=p50=10s", "--dry-run", "--output=json", "--measurement-interval=2ms", "--warmup=1ms"))
+                .as(err.toString())
+                .isZero();
+        assertThat(JSON.readTree(out.toString())
+                        .path("before")
+                        .path("rate_requests_per_second")
+                        .asDouble())
+                .isPositive();
     }
 
     @Test
@@ -182,6 +203,7 @@ class TuneCommandTest {
                 "--slo=p99=1s --instances=0; --instances 0",
                 "--slo=p99=1s --budget=0s; --budget",
                 "--slo=p99=1s --search=best; --search",
+                "--slo=p99=1s --config=/nowhere/config.pbtxt; /nowhere/config.pbtxt",
                 "--dry-run; --slo"
             })
     void aWrongCommandLineIsRefused(String args, String named) {
