@@ -75,7 +75,7 @@ final class LoadedVariants implements VariantTarget {
         LoadResult result = measure(concurrency, length());
         // Runs that are longer than the measurement: until one ends.
         for (long length = 4 * length();
-                result != null && ended(result) == 0 && length <= LONGEST_NANOS && !interrupted.getAsBoolean();
+                result != null && isEmpty(result) && length <= LONGEST_NANOS && !interrupted.getAsBoolean();
                 length *= 4) {
             result = measure(concurrency, length);
         }
@@ -140,8 +140,9 @@ final class LoadedVariants implements VariantTarget {
         return new LoadMeasurement(target, plan, timer, interrupted).measure(new LoadLevel(false, concurrency));
     }
 
-    private static long ended(LoadResult result) {
-        return result.succeeded() + result.failed() + result.unfinished();
+    /** Whether nothing ended while it was measured. The rate counts what ended, the latencies what began. */
+    private static boolean isEmpty(LoadResult result) {
+        return result.rate() == 0 && result.failed() + result.unfinished() == 0;
     }
 
     private long length() {
