@@ -220,8 +220,9 @@ public final class TuneCommand implements Callable<Integer> {
         each(checks, "--delays", delays, 0, 60_000_000);
         each(checks, "--instances", instances, 1, 4096);
         each(checks, "--threads", threads, 1, 4096);
-        if (file != null && !Files.isDirectory(file.toAbsolutePath().getParent())) {
-            throw checks.wrong("--config '" + file + "': its directory does not exist");
+        Path directory = file == null ? null : file.toAbsolutePath().getParent();
+        if (directory != null && !Files.isDirectory(directory)) {
+            throw checks.wrong("--config '" + file + "': its directory '" + directory + "' does not exist");
         }
         checks.above("--budget", Units.duration(budget).toMillis(), 0);
         checks.above("--measurement-interval", Units.duration(interval).toMillis(), 0);
