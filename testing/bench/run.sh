@@ -1,5 +1,8 @@
 #!/bin/sh
 # Prints the results table:      testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
+# Is this build worse?          testing/bench/run.sh --compare=BASE [--rounds=N] [--seconds=S] [--warmup=S] [ROW...]
+#                               BASE is the directory of a distribution, or a commit, which is built in a work tree of its own. The servers of
+#                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big access json-floats python trees trees-native trees-served batcher engine embedded
 #       tflite ensemble cache gateway cold-start thousand models lifecycle minilm start overload soak
@@ -16,14 +19,14 @@ build() {
     (cd "$root" && ./mvnw -B -q -Pquick -DskipTests -pl apps/nereid,testing/samples,testing/bench,examples -am package)
 }
 dist() {
-    for d in "$root"/apps/nereid/target/dist/nereid-*; do
+    for d in "$1"/apps/nereid/target/dist/nereid-*; do
         if [ -x "$d/bin/nereid" ]; then echo "$d"; return; fi
     done
 }
-distribution=${NEREID_DISTRIBUTION:-$(dist)}
+distribution=${NEREID_DISTRIBUTION:-$(dist "$root")}
 if [ -z "$distribution" ] || [ ! -d "$here/target/lib" ] || [ ! -d "$root/testing/samples/target/plugins" ]; then
     build
-    distribution=$(dist)
+    distribution=$(dist "$root")
 fi
 . "$distribution/bin/find-java.sh"
 
@@ -36,6 +39,36 @@ if [ "${1:-}" = jmh ]; then
     shift
     exec "$JAVA" -cp "$classpath" org.openjdk.jmh.Main "$@"
 fi
+
+# A commit to compare with becomes the distribution that its own sources make.
+for argument in "$@"; do
+    case $argument in
+    --compare) echo "bench: --compare=BASE: BASE is missing (use for example --compare=HEAD~1)" >&2; exit 2 ;;
+    --compare=*)
+        base=${argument#--compare=}
+        if [ ! -x "$base/bin/nereid" ]; then
+            commit=$(git -C "$root" rev-parse --verify --quiet "$base^{commit}") || {
+                echo "bench: --compare '$base' is neither a directory with bin/nereid nor a commit (use for example --compare=HEAD~1)" >&2
+                exit 2
+            }
+            tree=$here/target/base/$commit
+            if [ ! -d "$tree" ]; then
+                git -C "$root" worktree add --quiet --detach "$tree" "$commit"
+            fi
+            base=$(dist "$tree")
+            if [ -z "$base" ]; then
+                echo "bench: building $commit (once)" >&2
+                (cd "$tree" && ./mvnw -B -q -Pquick -DskipTests -pl apps/nereid,examples -am package)
+                base=$(dist "$tree")
+            fi
+        fi
+        base=$(CDPATH= cd -- "$base" && pwd)
+        set -- "$@" "--compare=$base"
+        ;;
+    *) set -- "$@" "$argument" ;;
+    esac
+    shift
+done
 set -- io.nereid.bench.Bench "$@"
 set -- -Dnereid.distribution="$distribution" -Dnereid.root="$root" -Dnereid.samples="$root/testing/samples/target/plugins" -cp "$classpath" "$@"
 [ "$JAVA_MAJOR" -ge 22 ] && set -- --enable-native-access=ALL-UNNAMED "$@"

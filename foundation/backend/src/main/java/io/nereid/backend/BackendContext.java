@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  * @param control the server's model control API, for models that load others; null outside a server
  * @param backends all backends, for a backend that delegates models to another one
  * @param settingsByBackend the server-wide settings of every backend by its name, likewise
+ * @param spareMemory whether a model may later take more memory than its load needed in order to be faster; false where the
+ *     memory of models has a limit
  */
 public record BackendContext(
         int cores,
@@ -30,10 +32,31 @@ public record BackendContext(
         @Nullable InferenceEngine engine,
         @Nullable ModelControl control,
         List<Backend> backends,
-        Map<String, Map<String, String>> settingsByBackend) {
+        Map<String, Map<String, String>> settingsByBackend,
+        boolean spareMemory) {
     /** This context with other settings of the backend. */
     public BackendContext withSettings(Map<String, String> other) {
-        return new BackendContext(cores, scratch, other, autoComplete, engine, control, backends, settingsByBackend);
+        return new BackendContext(
+                cores, scratch, other, autoComplete, engine, control, backends, settingsByBackend, spareMemory);
+    }
+
+    /** This context with other permission to take memory. */
+    public BackendContext withSpareMemory(boolean allowed) {
+        return new BackendContext(
+                cores, scratch, settings, autoComplete, engine, control, backends, settingsByBackend, allowed);
+    }
+
+    /** A context in which models keep to the memory of their load. */
+    public BackendContext(
+            int cores,
+            Path scratch,
+            Map<String, String> settings,
+            boolean autoComplete,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control,
+            List<Backend> backends,
+            Map<String, Map<String, String>> settingsByBackend) {
+        this(cores, scratch, settings, autoComplete, engine, control, backends, settingsByBackend, false);
     }
 
     /** A context without the settings of other backends. */

@@ -49,6 +49,18 @@ public interface ModelInstance extends AutoCloseable {
     List<Tensor> run(List<Tensor> inputs, List<String> outputs);
 
     /**
+     * As {@link #run(List, List)}, and says how idle the machine is. A model that can use several threads for one run may use as
+     * many more as are idle, so that a request on an idle machine is answered sooner; on a busy one, a thread for each run
+     * answers most requests. Does not look at it by default. A decorator must pass it on.
+     *
+     * @param idleThreads threads of the device beside the one of this run that have nothing to do as the run begins, 0 or more; the
+     *     next run may begin at any time
+     */
+    default List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+        return run(inputs, outputs);
+    }
+
+    /**
      * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#takesRequests} is true.
      * Every request must be ended exactly once: before this method returns or, by a decoupled model and after
      * {@link ModelRequest#answerLater}, at any later time on any thread. The engine uses the instance for the next batch as soon as this method returns.

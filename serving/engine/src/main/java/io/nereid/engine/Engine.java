@@ -174,7 +174,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             Engine.this,
                             Engine.this,
                             backends,
-                            settingsByBackend),
+                            settingsByBackend,
+                            options.memoryLimitBytes() <= 0),
                     servables);
         }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
+import io.nereid.bench.compare.BuildComparison;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ProcessStatistics;
@@ -38,6 +39,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /** The benchmark program: measures the rows of the results table and prints it. One thread, one row at a time. */
 public final class Bench {
@@ -118,10 +120,11 @@ public final class Bench {
                 names.add(arg);
             }
         }
+        String base = options.get("--compare");
+        Set<String> known = base == null ? ROWS.keySet() : BuildComparison.rows();
         for (String name : names) {
-            if (!ROWS.containsKey(name)) {
-                System.err.println(
-                        "bench: unknown row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
+            if (!known.contains(name)) {
+                System.err.println("bench: unknown row '" + name + "' (rows: " + String.join(", ", known) + ")");
                 System.exit(2);
             }
         }
@@ -132,17 +135,18 @@ public final class Bench {
         Path scratch = Files.createTempDirectory("nereid-bench");
         boolean met;
         try {
-            met = run(
-                    new BenchmarkSettings(
-                            Path.of(System.getProperty("nereid.distribution")),
-                            Path.of(System.getProperty("nereid.root")),
-                            scratch,
-                            Integer.parseInt(options.getOrDefault("--rounds", "3")),
-                            Double.parseDouble(options.getOrDefault("--seconds", "4")),
-                            Double.parseDouble(options.getOrDefault("--warmup", "15")),
-                            Double.parseDouble(options.getOrDefault("--soak", "600")),
-                            System.out),
-                    names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
+            BenchmarkSettings settings = new BenchmarkSettings(
+                    Path.of(System.getProperty("nereid.distribution")),
+                    Path.of(System.getProperty("nereid.root")),
+                    scratch,
+                    Integer.parseInt(options.getOrDefault("--rounds", base == null ? "3" : "10")),
+                    Double.parseDouble(options.getOrDefault("--seconds", "4")),
+                    Double.parseDouble(options.getOrDefault("--warmup", "15")),
+                    Double.parseDouble(options.getOrDefault("--soak", "600")),
+                    System.out);
+            met = base == null
+                    ? run(settings, names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names)
+                    : BuildComparison.run(settings.of(Path.of(base)), settings, names);
         } finally {
             BenchmarkSettings.delete(scratch);
         }

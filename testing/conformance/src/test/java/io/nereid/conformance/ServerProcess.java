@@ -95,6 +95,10 @@ final class ServerProcess implements AutoCloseable {
         return port.join();
     }
 
+    long pid() {
+        return process.pid();
+    }
+
     URI uri(String path) {
         return URI.create("http://127.0.0.1:" + port() + path);
     }

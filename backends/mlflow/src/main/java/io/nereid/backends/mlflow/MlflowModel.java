@@ -79,9 +79,16 @@ final class MlflowModel extends ForwardingModel {
 
         @Override
         public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+            return run(inputs, outputs, 0);
+        }
+
+        @Override
+        public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
             List<Tensor> fed = same ? List.of() : feed(inputs);
             try {
-                return invocation.run(same ? inputs : fed, labels ? insideNames(outputs) : outputs).stream()
+                return invocation
+                        .run(same ? inputs : fed, labels ? insideNames(outputs) : outputs, idleThreads)
+                        .stream()
                         .map(t -> labels && t.name().equals(LABEL) ? renamed(t) : t)
                         .toList();
             } finally {

@@ -27,6 +27,9 @@ import java.util.Set;
  * @param libraries custom operator libraries, inside the model's directory
  */
 record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path> libraries) {
+    /** Runs on the CPU by ONNX Runtime's own kernels. */
+    static final ExecutionProviders CPU = new ExecutionProviders(-1, false, false, List.of());
+
     /**
      * Reads the configuration.
      *

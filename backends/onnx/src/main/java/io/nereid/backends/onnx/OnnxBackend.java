@@ -119,7 +119,7 @@ public final class OnnxBackend implements Backend {
         ExecutionProviders placement = ExecutionProviders.of(source, config, OrtEnvironment.getAvailableProviders());
         OnnxSession graph;
         try {
-            graph = OnnxSession.open(engine, file.path(), settings, placement);
+            graph = OnnxSession.open(config.name(), engine, file.path(), settings, placement);
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         }
@@ -131,24 +131,16 @@ public final class OnnxBackend implements Backend {
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
                     .complete(context.autoComplete(), defaultMaxBatchSize, instances);
-            OnnxModel model = new OnnxModel(engine, graph, complete, settings, inputs, outputs, file.bytes());
+            WideRuns wide = WideRuns.of(config.name(), engine, file, settings, placement, context);
+            OnnxModel model = new OnnxModel(engine, graph, complete, settings, inputs, outputs, file.bytes(), wide);
             loaded = true;
             return model;
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         } finally {
             if (!loaded) {
-                close(graph);
+                graph.drop();
             }
-        }
-    }
-
-    private static void close(OnnxSession graph) {
-        try {
-            graph.close();
-        } catch (OrtException e) {
-            System.getLogger(OnnxBackend.class.getName())
-                    .log(System.Logger.Level.WARNING, "cannot close a model that failed to load", e);
         }
     }
 

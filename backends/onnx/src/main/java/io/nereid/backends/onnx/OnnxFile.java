@@ -11,6 +11,7 @@ import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -161,6 +162,26 @@ final class OnnxFile {
 
     Path path() {
         return path;
+    }
+
+    /** What the file system says about the model file and its external weight files: another text when one was replaced. */
+    String state() throws IOException {
+        StringBuilder state = new StringBuilder();
+        append(state, path);
+        for (String external : facts.externalFiles()) {
+            append(state, path.resolveSibling(external));
+        }
+        return state.toString();
+    }
+
+    private static void append(StringBuilder state, Path file) throws IOException {
+        BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
+        state.append(attributes.size())
+                .append(' ')
+                .append(attributes.lastModifiedTime())
+                .append(' ')
+                .append(attributes.fileKey())
+                .append(';');
     }
 
     /** Size of the model file and its external weight files. */

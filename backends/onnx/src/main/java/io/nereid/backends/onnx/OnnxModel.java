@@ -3,29 +3,23 @@
 package io.nereid.backends.onnx;
 
 import ai.onnxruntime.OrtException;
-import ai.onnxruntime.OrtSession;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
-import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A loaded ONNX model: one session that all instances share and run in parallel. Thread-safe.
- *
- * <p>A result may be a view of the session's memory (a constant output even of its weights), so each viewed result
- * holds a reference on the session. The session is closed when the model is closed and the last viewed result is freed.
- * The count starts at 1 for the model itself.
+ * A loaded ONNX model: one session that all instances share and run in parallel, and perhaps a second one for runs on an
+ * idle machine ({@link WideRuns}). Thread-safe. A session is closed when the model is closed and the last result that is a
+ * view of its memory is freed.
  */
 final class OnnxModel implements BackendModel {
-    private static final Logger LOG = System.getLogger(OnnxModel.class.getName());
     private static final ModelTraits TRAITS =
             ModelTraits.builder().cancellable(true).build();
 
@@ -37,7 +31,7 @@ final class OnnxModel implements BackendModel {
     private final List<TensorBinding> inputs;
     private final Map<String, OutputShapes> outputs = new HashMap<>();
     private final long memoryBytes;
-    private final AtomicInteger holds = new AtomicInteger(1);
+    private final @Nullable WideRuns wide;
 
     /**
      * Whether ONNX Runtime writes results into memory that the instance allocates. Set to false for good when a run
@@ -52,13 +46,15 @@ final class OnnxModel implements BackendModel {
             OrtSettings settings,
             List<TensorBinding> inputs,
             List<TensorBinding> outputs,
-            long memoryBytes) {
+            long memoryBytes,
+            @Nullable WideRuns wide) {
         this.runtime = runtime;
         this.graph = graph;
         this.config = config;
         this.settings = settings;
         this.inputs = inputs;
         this.memoryBytes = memoryBytes;
+        this.wide = wide;
         for (int i = 0; i < inputs.size(); i++) {
             inputIndex.put(inputs.get(i).name(), i);
         }
@@ -92,17 +88,24 @@ final class OnnxModel implements BackendModel {
         }
     }
 
+    /** The size of the model's files, once for each session. */
     @Override
     public long memoryBytes() {
-        return memoryBytes;
+        return wide != null && wide.isOpen() ? 2 * memoryBytes : memoryBytes;
     }
 
     OrtRuntime runtime() {
         return runtime;
     }
 
-    OrtSession session() {
-        return graph.session();
+    /** The session of ordinary runs, open as long as the model. */
+    OnnxSession session() {
+        return graph;
+    }
+
+    /** Chooses the session of each run; null when all runs are ordinary. */
+    @Nullable WideRuns wide() {
+        return wide;
     }
 
     OrtSettings settings() {
@@ -140,23 +143,11 @@ final class OnnxModel implements BackendModel {
         pinning = false;
     }
 
-    /** Keeps the session open until {@link #drop()}. */
-    void hold() {
-        holds.incrementAndGet();
-    }
-
-    void drop() {
-        if (holds.decrementAndGet() == 0) {
-            try {
-                graph.close();
-            } catch (OrtException e) {
-                LOG.log(Level.WARNING, "closing model '" + config.name() + "' failed", e);
-            }
-        }
-    }
-
     @Override
     public void close() {
-        drop();
+        if (wide != null) {
+            wide.close();
+        }
+        graph.drop();
     }
 }

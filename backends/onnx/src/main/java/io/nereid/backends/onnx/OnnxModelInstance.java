@@ -28,7 +28,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One instance of an ONNX model: runs the shared session, one run at a time. Confined to one thread at a time, except
+ * One instance of an ONNX model: runs a shared session, one run at a time. Confined to one thread at a time, except
  * {@link #cancel}, which may come from another thread; this object's lock guards {@code options}, {@code running},
  * {@code cancelled} and {@code closed}.
  *
@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Pinned: where {@link OutputShapes} knows the shape before the run, the output is allocated here and ONNX
  *       Runtime writes into it. No copy, and the memory comes from the server's pool.
  *   <li>Viewed: otherwise ONNX Runtime allocates the result. The returned tensor is a view of that memory; it owns the
- *       {@code OnnxTensor} and a hold on the model's session, and closes both when its last reference is closed. Where
+ *       {@code OnnxTensor} and a hold on the session, and closes both when its last reference is closed. Where
  *       views are not available ({@link OrtRuntime#canView}), the result is copied.
  * </ul>
  *
@@ -71,11 +71,23 @@ final class OnnxModelInstance implements ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        return run(model.session(), inputs, outputs);
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+        WideRuns wide = model.wide();
+        return wide == null || !wide.considers(idleThreads)
+                ? run(model.session(), inputs, outputs)
+                : wide.run(model.session(), inputs, session -> run(session, inputs, outputs));
+    }
+
+    private List<Tensor> run(OnnxSession session, List<Tensor> inputs, List<String> outputs) {
         RunOptions now = begin();
         try {
             boolean pin = model.pinning();
             try {
-                return attempt(inputs, outputs, now, pin);
+                return attempt(session, inputs, outputs, now, pin);
             } catch (OrtException e) {
                 if (!pin || !OrtErrors.isShapeMismatch(e)) {
                     throw e;
@@ -83,7 +95,7 @@ final class OnnxModelInstance implements ModelInstance {
                 // The graph declares shapes that its nodes do not keep (or symbolic names that mean two sizes). Inputs
                 // are unchanged by a failed run, so repeat it, and do not pin for this model any more.
                 model.stopPinning();
-                return attempt(inputs, outputs, now, false);
+                return attempt(session, inputs, outputs, now, false);
             }
         } catch (OrtException e) {
             synchronized (this) {
@@ -122,7 +134,8 @@ final class OnnxModelInstance implements ModelInstance {
         }
     }
 
-    private List<Tensor> attempt(List<Tensor> inputs, List<String> outputs, RunOptions now, boolean pin)
+    private List<Tensor> attempt(
+            OnnxSession session, List<Tensor> inputs, List<String> outputs, RunOptions now, boolean pin)
             throws OrtException {
         int count = model.inputs().size();
         Shape[] shapes = new Shape[count];
@@ -157,8 +170,8 @@ final class OnnxModelInstance implements ModelInstance {
             // No try-with-resources: the values of viewed results stay open as long as their tensors. collect() closes
             // the others.
             @SuppressWarnings("resource")
-            Result result = model.session().run(fed, fetched, pinned, now);
-            collect(result, outputs, shapes, results);
+            Result result = session.session().run(fed, fetched, pinned, now);
+            collect(session, result, outputs, shapes, results);
             done = true;
             return List.of(results);
         } finally {
@@ -222,7 +235,8 @@ final class OnnxModelInstance implements ModelInstance {
      * Converts the outputs that ONNX Runtime allocated. Every value of the result is closed here, except those that a
      * viewed tensor owns; on a failure the remaining values are closed, too.
      */
-    private void collect(Result result, List<String> outputs, Shape[] shapes, Tensor[] results) throws OrtException {
+    private void collect(OnnxSession session, Result result, List<String> outputs, Shape[] shapes, Tensor[] results)
+            throws OrtException {
         List<OnnxValue> open = new ArrayList<>();
         try {
             for (int i = 0; i < results.length; i++) {
@@ -242,7 +256,7 @@ final class OnnxModelInstance implements ModelInstance {
                 } else if (plan.port().dataType() == DataType.BYTES) {
                     results[i] = StringTensors.encode(plan.port().name(), shown(plan, tensor), strings(tensor));
                 } else {
-                    results[i] = taken(plan, tensor);
+                    results[i] = taken(session, plan, tensor);
                     if (plan.observing()) {
                         plan.observe(shapes, results[i].shape());
                     }
@@ -270,9 +284,9 @@ final class OnnxModelInstance implements ModelInstance {
 
     /**
      * Makes a tensor over the memory that ONNX Runtime allocated. The new tensor owns the value and a hold on the
-     * model.
+     * session.
      */
-    private Tensor taken(OutputShapes plan, OnnxTensor tensor) {
+    private Tensor taken(OnnxSession session, OutputShapes plan, OnnxTensor tensor) {
         Shape shape = shown(plan, tensor);
         DataType type = plan.port().dataType();
         long bytes = shape.byteSize(type);
@@ -292,10 +306,10 @@ final class OnnxModelInstance implements ModelInstance {
                 region.buffer(0, (int) bytes).put(copy);
                 tensor.close();
             } else {
-                model.hold();
+                session.hold();
                 region = MemoryRegion.wrap(memory, () -> {
                     tensor.close();
-                    model.drop();
+                    session.drop();
                 });
             }
         }

@@ -5,20 +5,40 @@ package io.nereid.backends.onnx;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import ai.onnxruntime.OrtSession.SessionOptions;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
  * An ONNX Runtime session together with the {@link SessionOptions} that it depends on. Closing the options unloads the
  * libraries of custom operators that are registered with them, and a later run would call unmapped code. So the options
- * of a session with such libraries stay open until the session is closed; otherwise they are closed at once. Immutable;
- * one owner calls {@link #close()} once, after the last run.
+ * of a session with such libraries stay open until the session is closed; otherwise they are closed at once.
  *
- * @param session the session
- * @param options closed after the session, or null if already closed
+ * <p>A result may be a view of the session's memory (a constant output even of its weights), so each viewed result holds a
+ * reference on the session, which is closed when the last one is given back. The count starts at 1 for the one that opened
+ * it. Thread-safe.
  */
-record OnnxSession(OrtSession session, @Nullable SessionOptions options) {
-    static OnnxSession open(OrtRuntime engine, Path file, OrtSettings settings, ExecutionProviders placement)
+final class OnnxSession {
+    private static final Logger LOG = System.getLogger(OnnxSession.class.getName());
+
+    private final String model;
+    private final OrtSession session;
+    /** Closed after the session; null if already closed. */
+    private final @Nullable SessionOptions options;
+
+    private final AtomicInteger holds = new AtomicInteger(1);
+
+    private OnnxSession(String model, OrtSession session, @Nullable SessionOptions options) {
+        this.model = model;
+        this.session = session;
+        this.options = options;
+    }
+
+    /** Opens a session of a model file. */
+    static OnnxSession open(
+            String model, OrtRuntime engine, Path file, OrtSettings settings, ExecutionProviders placement)
             throws OrtException {
         SessionOptions options = settings.open();
         boolean kept = false;
@@ -26,7 +46,7 @@ record OnnxSession(OrtSession session, @Nullable SessionOptions options) {
             placement.applyTo(options);
             OrtSession session = engine.environment().createSession(file.toString(), options);
             kept = !placement.libraries().isEmpty();
-            return new OnnxSession(session, kept ? options : null);
+            return new OnnxSession(model, session, kept ? options : null);
         } finally {
             if (!kept) {
                 options.close();
@@ -34,9 +54,23 @@ record OnnxSession(OrtSession session, @Nullable SessionOptions options) {
         }
     }
 
-    void close() throws OrtException {
+    OrtSession session() {
+        return session;
+    }
+
+    /** Keeps the session open until {@link #drop()}; the caller must know that it is open. */
+    void hold() {
+        holds.incrementAndGet();
+    }
+
+    void drop() {
+        if (holds.decrementAndGet() > 0) {
+            return;
+        }
         try {
             session.close();
+        } catch (OrtException e) {
+            LOG.log(Level.WARNING, "closing model '" + model + "' failed", e);
         } finally {
             if (options != null) {
                 options.close();

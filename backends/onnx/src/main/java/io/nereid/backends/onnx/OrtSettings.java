@@ -21,6 +21,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>The defaults differ from ONNX Runtime's: one thread per run, and no spinning. Runs of several instances go on in
  * parallel, so more threads per run would compete for the same cores.
+ *
+ * @param threadsGiven whether the configuration says how many threads a run has
  */
 record OrtSettings(
         int intraThreads,
@@ -30,6 +32,7 @@ record OrtSettings(
         boolean memoryPattern,
         OptLevel level,
         String shrinkage,
+        boolean threadsGiven,
         Map<String, String> entries) {
     private static final Logger LOG = LoggerFactory.getLogger(OrtSettings.class);
     private static final String INTRA = "intra_op_thread_count";
@@ -137,7 +140,14 @@ record OrtSettings(
                     default -> OptLevel.ALL_OPT;
                 },
                 shrinkage.isEmpty() ? "" : "cpu:0",
+                parallel || parameters.containsKey(INTRA) || parameters.containsKey(INTER),
                 Map.copyOf(entries));
+    }
+
+    /** These settings with another number of threads for each run. */
+    OrtSettings withIntraThreads(int threads) {
+        return new OrtSettings(
+                threads, interThreads, parallel, arena, memoryPattern, level, shrinkage, threadsGiven, entries);
     }
 
     private static int threads(Map<String, String> parameters, String key, int otherwise, int cores) {

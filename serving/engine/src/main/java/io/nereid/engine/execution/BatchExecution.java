@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -57,6 +58,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final ServableId id;
     private final ModelStatistics statistics;
     private final Clock clock;
+    private final IntSupplier idleThreads;
     private final IoMapping mapping;
     private final InputGatherer gatherer;
     private final OutputSplitter splitter;
@@ -67,9 +69,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     /** Created on first use. Elements are written under the lock, by the one run that occupies the instance. */
     private volatile @Nullable ModelInstance[] modelInstances;
 
-    /** Creates the execution for the model's default signature. */
+    /** Creates the execution for the model's default signature, on a device that has only the thread of the run. */
     public BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
-        this(model, "", model.config(), id, statistics, clock);
+        this(model, "", model.config(), id, statistics, clock, () -> 0);
     }
 
     /**
@@ -77,6 +79,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      *
      * @param signature the signature's name, empty for the default one
      * @param config the model's configuration with the signature's inputs and outputs
+     * @param idleThreads how many threads of the device have nothing to do now, asked at the beginning of each run
      */
     public BatchExecution(
             BackendModel model,
@@ -84,12 +87,14 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             ModelConfig config,
             ServableId id,
             ModelStatistics statistics,
-            Clock clock) {
+            Clock clock,
+            IntSupplier idleThreads) {
         this.model = model;
         this.signature = signature;
         this.id = id;
         this.statistics = statistics;
         this.clock = clock;
+        this.idleThreads = idleThreads;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
         this.mapping =
                 new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
@@ -217,7 +222,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         RunGuard guard = guard(modelInstance, job);
         long from = clock.nanos();
         try {
-            outputs = modelInstance.run(modelInputs, outputNames);
+            outputs = modelInstance.run(modelInputs, outputNames, idleThreads.getAsInt());
         } finally {
             if (guard != null) {
                 guard.end();
@@ -249,7 +254,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         RunGuard guard = guard(modelInstance, jobs);
         long from = clock.nanos();
         try {
-            outputs = modelInstance.run(inputs, allNames);
+            outputs = modelInstance.run(inputs, allNames, idleThreads.getAsInt());
         } finally {
             if (guard != null) {
                 guard.end();

@@ -57,7 +57,7 @@ public final class ModelServable extends EngineServable {
             Clock clock) {
         super(id, config, statistics, own(model));
         this.model = model;
-        this.execution = new BatchExecution(model, id, statistics, clock);
+        this.execution = new BatchExecution(model, "", model.config(), id, statistics, clock, pool::idleThreads);
         this.scheduler = SchedulerFactory.create(model.config(), execution, pool, options, states);
         Map<String, ModelServable> others = new HashMap<>();
         own(model).forEach((name, s) -> {
@@ -80,8 +80,8 @@ public final class ModelServable extends EngineServable {
             Clock clock) {
         super(version.metadata().id(), config, version.statistics());
         this.model = version.model;
-        this.execution =
-                new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
+        this.execution = new BatchExecution(
+                model, signature, config, version.metadata().id(), version.statistics(), clock, pool::idleThreads);
         this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
         this.tabularInputs =

@@ -82,6 +82,9 @@ public final class DeviceExecutor implements AutoCloseable {
 
     @GuardedBy("lock") private int longRuns;
 
+    /** Threads beyond those that run or will be taken by what waits, as of the last begin or end of a run; written under the lock. */
+    private volatile int idleThreads;
+
     /** Whether the timer will look for long runs. */
     @GuardedBy("lock") private boolean watching;
 
@@ -127,6 +130,7 @@ public final class DeviceExecutor implements AutoCloseable {
         this.clock = clock;
         this.timer = timer;
         this.threads = threads;
+        this.idleThreads = threads;
         this.kept = kept;
         this.idleNanos = idleNanos;
         this.factory = factory;
@@ -159,6 +163,18 @@ public final class DeviceExecutor implements AutoCloseable {
     /** Returns the maximum number of batches that this pool runs at once, apart from long ones. */
     public int threads() {
         return threads;
+    }
+
+    /**
+     * Returns how many runs could begin now at once beside those in progress and those that wait: 0 when the device is busy.
+     * Without a lock: the answer may be out of date when it is used.
+     */
+    public int idleThreads() {
+        return idleThreads;
+    }
+
+    @GuardedBy("lock") private void countIdle() {
+        idleThreads = Math.max(0, threads - busy - waiting);
     }
 
     /** Returns the number of request queues that wait for a thread. */
@@ -394,6 +410,7 @@ public final class DeviceExecutor implements AutoCloseable {
         ReadyQueue ready = poll(model);
         model.running++;
         busy++;
+        countIdle();
         worker.model = model;
         if (first != null) {
             if (longRuns > 0 && waking == 0 && pick() != null) {
@@ -418,6 +435,7 @@ public final class DeviceExecutor implements AutoCloseable {
         worker.model = null;
         worker.seen = false;
         busy--;
+        countIdle();
         if (worker.isLong) {
             worker.isLong = false;
             longRuns--;

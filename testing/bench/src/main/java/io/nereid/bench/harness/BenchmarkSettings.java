@@ -24,6 +24,11 @@ public record BenchmarkSettings(
         double warmup,
         double soakSeconds,
         PrintStream out) {
+    /** Returns these settings for another distribution. */
+    public BenchmarkSettings of(Path other) {
+        return new BenchmarkSettings(other, root, scratch, rounds, seconds, warmup, soakSeconds, out);
+    }
+
     /** Prints a line of progress. */
     @FormatMethod
     public void log(String text, Object... values) {

@@ -21,7 +21,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** A server in a child process. Confined to one thread. */
 public final class ServerProcess implements AutoCloseable {
-    private final String name;
+    private String name;
     private final Process process;
     private final int port;
     private final Path log;
@@ -142,6 +142,12 @@ public final class ServerProcess implements AutoCloseable {
 
     public String name() {
         return name;
+    }
+
+    /** Gives this server another name in what is printed. */
+    public ServerProcess named(String other) {
+        name = other;
+        return this;
     }
 
     public long pid() {

@@ -6,9 +6,9 @@ import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.LoadGenerator;
+import io.nereid.bench.harness.MeasuredRound;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
-import io.nereid.bench.scenario.IdentityModelScenario.Round;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -80,9 +80,8 @@ public final class GatewayScenario implements Scenario {
         List<Double> gateway = new ArrayList<>();
         double p99 = 0;
         for (int i = 0; i < setting.rounds(); i++) {
-            engine.add(
-                    IdentityModelScenario.round(direct, alone, behind, setting).micros());
-            Round round = IdentityModelScenario.round(routed, behind, alone, setting);
+            engine.add(MeasuredRound.of(direct, alone, behind, setting).micros());
+            MeasuredRound round = MeasuredRound.of(routed, behind, alone, setting);
             gateway.add(round.micros());
             p99 = Math.max(p99, round.p99());
         }

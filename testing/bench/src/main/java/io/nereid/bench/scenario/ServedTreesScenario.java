@@ -5,10 +5,10 @@ package io.nereid.bench.scenario;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
+import io.nereid.bench.harness.MeasuredRound;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
-import io.nereid.bench.scenario.IdentityModelScenario.Round;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -53,9 +53,8 @@ public final class ServedTreesScenario implements Scenario {
             load.run(scored, setting.warmup(), setting.scratch());
             for (int i = 0; i < setting.rounds(); i++) {
                 setting.log("identity, then trees:");
-                identity.add(IdentityModelScenario.round(load, plain, scored, setting)
-                        .micros());
-                Round round = IdentityModelScenario.round(load, scored, plain, setting);
+                identity.add(MeasuredRound.of(load, plain, scored, setting).micros());
+                MeasuredRound round = MeasuredRound.of(load, scored, plain, setting);
                 trees.add(round.micros());
                 p99 = Math.max(p99, round.p99());
             }

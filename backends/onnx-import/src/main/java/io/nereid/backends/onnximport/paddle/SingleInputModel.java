@@ -65,7 +65,12 @@ final class SingleInputModel extends ForwardingModel {
     private record Renamed(ModelInstance inside, String output) implements ModelInstance {
         @Override
         public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-            return inside.run(inputs, outputs.stream().map(o -> output).toList()).stream()
+            return run(inputs, outputs, 0);
+        }
+
+        @Override
+        public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+            return inside.run(inputs, outputs.stream().map(o -> output).toList(), idleThreads).stream()
                     .map(Renamed::named)
                     .toList();
         }
