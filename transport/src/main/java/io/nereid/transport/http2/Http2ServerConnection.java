@@ -121,6 +121,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         this.budget = server.memory.connectionShare();
         this.sites = sites;
         this.key = connection().newKey();
+        setCumulator(LargeReadCumulator.INSTANCE);
         Events events = new Events();
         decoder.frameListener(events);
         connection().addListener(events);
