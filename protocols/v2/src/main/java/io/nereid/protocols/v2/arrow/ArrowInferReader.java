@@ -53,6 +53,11 @@ public final class ArrowInferReader {
      *     the model
      */
     public InferenceRequest read() {
+        if (exchange.header("inference-header-content-length") != null) {
+            throw ServingException.invalidArgument(
+                    "header Inference-Header-Content-Length does not apply to an Arrow stream",
+                    "leave it out, or send JSON with binary tensors as application/octet-stream");
+        }
         ArrowTable table = ArrowStreamReader.read(exchange.body());
         String id = option(table, ID);
         List<RequestedOutput> outputs = outputs(option(table, OUTPUTS));

@@ -288,6 +288,14 @@ class ArrowInferTest {
     }
 
     @Test
+    void theHeaderOfBinaryTensorsIsRefused() {
+        FakeExchange exchange = Wire.send(
+                codec, post("identity", ArrowFixtures.stream("iris")).header("inference-header-content-length", "0"));
+        assertThat(exchange.status).isEqualTo(400);
+        assertThat(exchange.text()).contains("does not apply to an Arrow stream");
+    }
+
+    @Test
     void anUnknownModelIsNotFound() {
         assertThat(send("none", "iris", "").status).isEqualTo(404);
     }
