@@ -128,7 +128,7 @@ alone() {
     "$@" 8>&-
 }
 
-for needs in metrics triton grpc openapi kserve control console minilm mlflow onnx; do
+for needs in metrics triton grpc openapi kserve control console minilm mlflow onnx arrow; do
     install "$needs" || touch "$results/no-$needs"
 done
 if ! install control-more; then
@@ -198,6 +198,7 @@ lane suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_
 lane suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 lane suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
 lane suite "the web console in Chromium" console "selenium, axe_core_python" test_console.py
+lane suite "tables as Arrow: pyarrow, polars, pandas" arrow "pyarrow, polars, pandas" test_arrow.py
 lane suite "MiniLM" minilm tokenizers test_minilm.py
 
 lane suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py

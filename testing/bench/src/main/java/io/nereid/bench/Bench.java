@@ -9,6 +9,7 @@ import io.nereid.bench.harness.ProcessStatistics;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerSetup;
 import io.nereid.bench.scenario.AccessScenario;
+import io.nereid.bench.scenario.ArrowScenario;
 import io.nereid.bench.scenario.BatcherScenario;
 import io.nereid.bench.scenario.ColdStartScenario;
 import io.nereid.bench.scenario.EmbeddedScenario;
@@ -86,6 +87,7 @@ public final class Bench {
                         "V2 gRPC raw, 4.8 MB", RequestBodies::grpcBig, ServerSetup.IDENTITY, 1.25, 0, 0));
         rows.put("access", new AccessScenario());
         rows.put("json-floats", new JsonScenario());
+        rows.put("arrow", new ArrowScenario());
         rows.put("python", new PythonBackendScenario());
         rows.put("trees", new TreesScenario());
         rows.put("trees-native", new NativeTreesScenario());

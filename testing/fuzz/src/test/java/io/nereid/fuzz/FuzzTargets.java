@@ -36,6 +36,7 @@ import io.nereid.fuzz.wire.HpackTarget;
 import io.nereid.fuzz.wire.Http1Target;
 import io.nereid.fuzz.wire.Http2Target;
 import io.nereid.fuzz.wire.RestTarget;
+import io.nereid.protocols.v2.arrow.ArrowTarget;
 import io.nereid.protocols.v2.transcoding.TranscodingTarget;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -89,6 +90,7 @@ public final class FuzzTargets {
         add("content-encoding", ContentEncodingTarget::new);
         add("v2-rest", RestTarget::ofV2);
         add("v2-grpc", GrpcMessageTarget::ofV2);
+        add("arrow", ArrowTarget::new, "protocols/v2/src/test/resources/arrow:*.arrows");
         add("v1-rest", RestTarget::ofV1);
         add("tfserving-grpc", GrpcMessageTarget::ofV1);
         add("transcoding", TranscodingTarget::new);

@@ -11,6 +11,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** One exchange in memory. Confined to one thread. */
 public final class FakeExchange extends InMemoryExchange {
@@ -26,6 +28,19 @@ public final class FakeExchange extends InMemoryExchange {
     public FakeExchange header(String name, Object value) {
         headers.put(name.toLowerCase(Locale.ROOT), value.toString());
         return this;
+    }
+
+    private final Map<String, String> query = new TreeMap<>();
+
+    /** Adds a query parameter. */
+    public FakeExchange query(String name, String value) {
+        query.put(name, value);
+        return this;
+    }
+
+    @Override
+    public String queryParameter(String name) {
+        return query.get(name);
     }
 
     @Override

@@ -103,7 +103,7 @@ public final class CodecBuffers {
     }
 
     /** Rejects a request with more than {@link #MAX_TENSORS} inputs or outputs. */
-    static void checkCount(int tensors, String what) {
+    public static void checkCount(int tensors, String what) {
         if (tensors > MAX_TENSORS) {
             throw ServingException.invalidArgument("the request has more than " + MAX_TENSORS + " " + what);
         }

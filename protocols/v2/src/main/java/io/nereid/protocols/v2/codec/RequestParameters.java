@@ -140,7 +140,7 @@ public final class RequestParameters {
     }
 
     /** Whether outputs without a parameter of their own are to be sent as binary data. */
-    boolean binaryOutputs() {
+    public boolean binaryOutputs() {
         return binaryOutputs;
     }
 

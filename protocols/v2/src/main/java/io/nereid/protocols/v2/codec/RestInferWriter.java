@@ -245,7 +245,8 @@ public final class RestInferWriter {
         }
     }
 
-    private static boolean isText(byte[] bytes, int from, int length) {
+    /** Whether bytes are text in UTF-8. */
+    public static boolean isText(byte[] bytes, int from, int length) {
         int or = 0;
         for (int i = 0; i < length; i++) {
             or |= bytes[from + i];

@@ -5,6 +5,9 @@ package io.nereid.protocols.v2.rest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
+import io.nereid.protocols.v2.arrow.ArrowInferReader;
+import io.nereid.protocols.v2.arrow.ArrowInferWriter;
+import io.nereid.protocols.v2.arrow.ArrowMediaType;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.OutputEncoding;
 import io.nereid.protocols.v2.codec.RestInferReader;
@@ -23,10 +26,17 @@ import org.jspecify.annotations.Nullable;
  * possibly on different threads; only {@link #run}, the cancellation, runs concurrently.
  */
 final class RestInference implements ResponseSink, Runnable {
+    /** How many times as fast as a text of the same length columns are decoded and encoded, at least. */
+    private static final int FASTER_THAN_TEXT = 16;
+
+    private static final int UNSUPPORTED_MEDIA_TYPE = 415;
+
     private final CodecContext context;
     private final HttpExchange exchange;
     private final ModelRef model;
     private @Nullable RequestTrace trace;
+    private final boolean arrow;
+    private final boolean acceptsArrow;
     private OutputEncoding form = OutputEncoding.JSON;
     private boolean ended;
     private volatile @Nullable InferenceCall call;
@@ -37,12 +47,20 @@ final class RestInference implements ResponseSink, Runnable {
         this.exchange = exchange;
         this.model = model;
         this.trace = RestTrace.begin(context, exchange, model);
+        this.arrow = ArrowMediaType.isStream(exchange.header("content-type"));
+        this.acceptsArrow = ArrowMediaType.respondsWithStream(exchange.header("accept"), arrow);
     }
 
     /** Starts the request; the response follows now or later. Called on the event loop. */
     void start() {
+        String refusal = ArrowMediaType.refusal(exchange.header("content-type"));
+        if (refusal != null) {
+            RestTrace.reply(context, exchange, trace, HttpReply.error(UNSUPPORTED_MEDIA_TYPE, refusal));
+            return;
+        }
         exchange.onCancel(this);
-        if (context.mustOffload(RestInferReader.jsonLength(exchange))) {
+        int length = arrow ? exchange.body().size() / FASTER_THAN_TEXT : RestInferReader.jsonLength(exchange);
+        if (context.mustOffload(length)) {
             context.offload(this::decodeOnPool);
         } else {
             decode();
@@ -60,10 +78,16 @@ final class RestInference implements ResponseSink, Runnable {
     private void decode() {
         InferenceRequest request;
         try {
-            RestInferReader reader = new RestInferReader(context, exchange, model, trace);
-            request = reader.read();
-            form = reader.form();
-            trace = reader.trace();
+            if (arrow) {
+                ArrowInferReader reader = new ArrowInferReader(context, exchange, model, trace);
+                request = reader.read();
+                trace = reader.trace();
+            } else {
+                RestInferReader reader = new RestInferReader(context, exchange, model, trace);
+                request = reader.read();
+                form = reader.form();
+                trace = reader.trace();
+            }
         } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
@@ -105,7 +129,7 @@ final class RestInference implements ResponseSink, Runnable {
                             ErrorCode.UNIMPLEMENTED,
                             "HTTP end point doesn't support models with decoupled transaction policy",
                             "use generate_stream, or ModelStreamInfer over gRPC"));
-        } else if (cancelled || !context.mustOffload(RestInferWriter.jsonBytes(response, form) * 2)) {
+        } else if (cancelled || !context.mustOffload(encodedBytes(response))) {
             encode(response);
         } else {
             try {
@@ -118,10 +142,23 @@ final class RestInference implements ResponseSink, Runnable {
         }
     }
 
+    /** How many bytes of text take as long to encode as the response. */
+    private long encodedBytes(InferenceResponse response) {
+        long bytes = RestInferWriter.jsonBytes(response, form);
+        return respondsWithColumns() ? bytes / FASTER_THAN_TEXT : bytes * 2;
+    }
+
+    /** Whether the response is an Arrow stream; a request may ask for binary data or shared memory instead. */
+    private boolean respondsWithColumns() {
+        return acceptsArrow && form.equals(OutputEncoding.JSON);
+    }
+
     private void encode(InferenceResponse response) {
         HttpReply reply;
         try {
-            reply = RestInferWriter.write(response, form, context.buffers(), trace, context.clock);
+            reply = respondsWithColumns()
+                    ? ArrowInferWriter.write(response, context.buffers(), trace, context.clock)
+                    : RestInferWriter.write(response, form, context.buffers(), trace, context.clock);
         } catch (RuntimeException | OutOfMemoryError e) {
             response.close();
             RestTrace.fail(context, exchange, trace, ServingException.from(e));

@@ -6,6 +6,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageLite;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protocols.v2.arrow.ArrowMediaType;
 import io.nereid.protocols.v2.codec.RepositoryIndex;
 import io.nereid.protocols.v2.grpc.GrpcManagement;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
@@ -143,6 +144,11 @@ public final class RestToGrpcTranscoder {
         if (x.header("inference-header-content-length") != null) {
             throw ServingException.invalidArgument(
                     "the service supports only gRPC, and requests are converted from JSON without binary tensor data",
+                    "send the inputs' data as JSON, or call it over gRPC");
+        }
+        if (ArrowMediaType.isStream(x.header("content-type"))) {
+            throw ServingException.invalidArgument(
+                    "the service supports only gRPC, and requests are converted from JSON, not from Arrow streams",
                     "send the inputs' data as JSON, or call it over gRPC");
         }
         return new GrpcRequest(
