@@ -248,8 +248,7 @@ class AllocatedBytesTest {
         ObjectName threading = new ObjectName("java.lang:type=Threading");
         long[] ids = (long[]) beans.getAttribute(threading, "AllThreadIds");
         String[] types = {long[].class.getName()};
-        CompositeData[] threads =
-                (CompositeData[]) beans.invoke(threading, "getThreadInfo", new Object[] {ids}, types);
+        CompositeData[] threads = (CompositeData[]) beans.invoke(threading, "getThreadInfo", new Object[] {ids}, types);
         long[] bytes = (long[]) beans.invoke(threading, "getThreadAllocatedBytes", new Object[] {ids}, types);
         long sum = 0;
         for (int i = 0; i < ids.length; i++) {

@@ -87,6 +87,41 @@ class DeviceExecutorTest {
     }
 
     @Test
+    void aRunSeesHowManyThreadsHaveNothingToDo() throws Exception {
+        CountDownLatch seen = new CountDownLatch(1);
+        CompletableFuture<Integer> alone = new CompletableFuture<>();
+        CompletableFuture<Integer> withAnother = new CompletableFuture<>();
+        try (DeviceExecutor pool = new DeviceExecutor("p", 3)) {
+            assertThat(pool.idleThreads()).isEqualTo(3);
+            Scheduler s = SchedulerFactory.create(
+                    ModelConfig.builder("m").instances(3).build(),
+                    runner(() -> {
+                        if (alone.complete(pool.idleThreads())) {
+                            try {
+                                seen.await();
+                            } catch (InterruptedException e) {
+                                throw new AssertionError(e);
+                            }
+                        } else {
+                            withAnother.complete(pool.idleThreads());
+                        }
+                    }),
+                    pool,
+                    new SchedulerOptions(10, InlinePolicy.NEVER));
+            s.submit(FakeJob.of(1));
+            assertThat(alone.get(20, TimeUnit.SECONDS)).isEqualTo(2);
+            s.submit(FakeJob.of(2));
+            assertThat(withAnother.get(20, TimeUnit.SECONDS)).isEqualTo(1);
+            seen.countDown();
+            s.close();
+            s.drained().toCompletableFuture().get(20, TimeUnit.SECONDS);
+            while (pool.idleThreads() < 3) {
+                Thread.onSpinWait(); // the last run ends a little after its job
+            }
+        }
+    }
+
+    @Test
     void boundsTheRunsOfAllModelsTogether() throws Exception {
         AtomicInteger now = new AtomicInteger();
         AtomicInteger most = new AtomicInteger();

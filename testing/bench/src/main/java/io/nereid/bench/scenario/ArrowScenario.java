@@ -8,7 +8,7 @@ import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
-import io.nereid.bench.scenario.IdentityModelScenario.Round;
+import io.nereid.bench.harness.MeasuredRound;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -139,8 +139,8 @@ public final class ArrowScenario implements Scenario {
         double p99 = 0;
         for (int i = 0; i < setting.rounds(); i++) {
             setting.log("JSON, then Arrow:");
-            ofJson[i] = thousandRows(IdentityModelScenario.round(json, server, idle, setting));
-            Round round = IdentityModelScenario.round(arrow, server, idle, setting);
+            ofJson[i] = thousandRows(MeasuredRound.of(json, server, idle, setting));
+            MeasuredRound round = MeasuredRound.of(arrow, server, idle, setting);
             ofArrow[i] = thousandRows(round);
             p99 = Math.max(p99, round.p99());
         }
@@ -156,7 +156,7 @@ public final class ArrowScenario implements Scenario {
     }
 
     /** Thousands of rows for each second of CPU time. */
-    private static double thousandRows(Round round) {
+    private static double thousandRows(MeasuredRound round) {
         return ROWS / round.micros() * 1e3;
     }
 }
