@@ -3,6 +3,7 @@
 package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 
 /**
@@ -33,14 +34,14 @@ import io.nereid.spi.config.ModelConfig;
  * <p>Times are in nanoseconds of the batcher's clock. Guarded by the batcher's lock; no method allocates.
  */
 final class BatchAnticipation {
-    /** The model parameter that switches anticipation off. */
-    static final String PARAMETER = "batching_anticipation";
-
     /** Closed batches over which the population is determined; before so many there is no anticipation. */
     static final int PERIODS = 16;
 
     /** Below this fixed time of a run a wait would cost more than it saves: timers and wake-ups are no faster. */
     static final long LEAST_FIXED_NANOS = 100_000;
+
+    /** No wait is planned to be shorter, for the same reason; it usually ends earlier, with the last request. */
+    private static final long LEAST_WAIT_NANOS = 20_000;
 
     /** The share of complete populations below which a batch does not wait without a delay. */
     static final double LEAST_SUCCESS = 0.85;
@@ -58,7 +59,10 @@ final class BatchAnticipation {
     private static final int PROBES = 16;
 
     /** The longest wait of such a batch, as a share of a run. */
-    private static final double LONGEST_PROBE = 1.0 / 16;
+    private static final double LONGEST_PROBE = 1.0 / 8;
+
+    /** The least deviation of the time until a population is complete, as a share of its mean. */
+    private static final double LEAST_DEVIATION = 1.0 / 8;
 
     private static final double WEIGHT = 1.0 / 16;
 
@@ -87,7 +91,10 @@ final class BatchAnticipation {
 
     // ---- the time in which a population is complete again ----
 
-    private long lastEnd;
+    /** When the last run ended, or the first request after that arrived at an empty queue. */
+    private long began;
+
+    private boolean begun;
     private boolean complete = true;
     private double success;
     private double meanNanos;
@@ -101,12 +108,14 @@ final class BatchAnticipation {
      * @throws ServingException INVALID_ARGUMENT when the parameter has another value than {@code on} or {@code off}
      */
     static boolean allowed(ModelConfig config) {
-        String value = config.parameters().getOrDefault(PARAMETER, "on").strip();
+        String value = config.parameters()
+                .getOrDefault(DynamicBatching.ANTICIPATION, "on")
+                .strip();
         if (!value.equals("on") && !value.equals("off")) {
             throw ServingException.invalidArgument(
-                    "parameter " + PARAMETER + " of model '" + config.name() + "': '" + value
+                    "parameter " + DynamicBatching.ANTICIPATION + " of model '" + config.name() + "': '" + value
                             + "' (expected: on or off)",
-                    "write on or off, or remove the parameter for on");
+                    "write on or off; without the parameter it is on");
         }
         return value.equals("on");
     }
@@ -116,8 +125,13 @@ final class BatchAnticipation {
     /** Records that a job was queued; {@code queued} counts it. */
     void arrived(long now, int queued) {
         level(now, queued + running);
+        if (!begun) {
+            begun = true;
+            began = now;
+        }
         if (!complete && level >= usual) {
-            completed(now - lastEnd);
+            // The clock was read before the lock was taken, so it may be a little behind.
+            completed(Math.max(0, now - began));
         }
     }
 
@@ -160,7 +174,8 @@ final class BatchAnticipation {
         level(now, queued + running);
         running -= jobs;
         level(now, queued + running);
-        lastEnd = now;
+        began = now;
+        begun = queued > 0;
         complete = level >= usual;
     }
 
@@ -240,18 +255,22 @@ final class BatchAnticipation {
         if (periods < PERIODS || success < LEAST_SUCCESS || (long) queued * free >= usual - running) {
             return now;
         }
-        double wait = meanNanos + 3 * deviationNanos;
+        double wait = Math.max(
+                LEAST_WAIT_NANOS, meanNanos + 3 * Math.max(deviationNanos, LEAST_DEVIATION * meanNanos));
         waiting = runTimes.known()
                 ? worthwhile(wait, (double) (usual - running) / free)
                 : batches % PROBES == 0 && runTimes.measured() && wait <= LONGEST_PROBE * runTimes.mean();
-        return waiting ? lastEnd + (long) wait : now;
+        return waiting ? began + (long) wait : now;
+    }
+
+    /** Returns the mean time of a run; 0 before the first one. */
+    double meanRunNanos() {
+        return runTimes.mean();
     }
 
     private boolean worthwhile(double wait, double share) {
         double fixed = runTimes.fixed();
         double gain = waiting ? LAST_GAIN : LEAST_GAIN;
-        return fixed >= LEAST_FIXED_NANOS
-                && wait <= LONGEST_WAIT * fixed
-                && fixed - wait >= gain * runTimes.of(share);
+        return fixed >= LEAST_FIXED_NANOS && wait <= LONGEST_WAIT * fixed && fixed - wait >= gain * runTimes.of(share);
     }
 }

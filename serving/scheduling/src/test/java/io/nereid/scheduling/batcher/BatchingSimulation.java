@@ -15,7 +15,7 @@ import java.util.Random;
  * batcher knows that the run has ended. Times are in nanoseconds. Confined to one thread.
  */
 final class BatchingSimulation {
-    private static final int MAX_BATCH = 32;
+    static final int MAX_BATCH = 32;
 
     /** A model; the numbers in microseconds are fitted to runs of real ones, as in the tests of the tuner. */
     record Model(String name, double fixedMicros, double rowMicros, double scatter) {
@@ -58,7 +58,7 @@ final class BatchingSimulation {
     }
 
     /** Requests per second, and times of requests in microseconds. */
-    record Outcome(double rate, double mean, double p50, double p99, double batch) {}
+    record Outcome(double rate, double mean, double p50, double p99) {}
 
     private record Job(long arrival, boolean again) {}
 
@@ -86,8 +86,7 @@ final class BatchingSimulation {
     private long number;
     private int free;
     private long timer = Long.MAX_VALUE;
-    /** Arrivals in order, for the programme that knows them all. */
-    final List<Long> arrivals = new ArrayList<>();
+    private final List<Long> arrivals = new ArrayList<>();
 
     /**
      * Creates a simulation.
@@ -101,6 +100,11 @@ final class BatchingSimulation {
         this.rule = rule;
         this.load = load;
         this.random = new Random(seed);
+    }
+
+    /** Returns when the first requests arrived, in order. */
+    long[] arrivals(int count) {
+        return arrivals.stream().limit(count).mapToLong(at -> at).toArray();
     }
 
     private void add(long at, int kind, List<Job> jobs, long began) {
@@ -124,7 +128,6 @@ final class BatchingSimulation {
         }
         double[] times = new double[requests];
         int answered = 0;
-        long batches = 0;
         long began = 0;
         long now = 0;
         while (answered < warmup + requests) {
@@ -154,14 +157,12 @@ final class BatchingSimulation {
                         }
                         if (answered >= warmup && answered < warmup + requests) {
                             times[answered - warmup] = (at - job.arrival) / 1e3;
-                            batches++;
                         }
                         answered++;
                     }
                 }
                 default -> timer = Long.MAX_VALUE;
             }
-            batches -= 0;
             close(now);
         }
         Arrays.sort(times);
@@ -170,8 +171,7 @@ final class BatchingSimulation {
                 (requests - 1) / seconds,
                 Arrays.stream(times).average().orElse(0),
                 times[requests / 2],
-                times[requests * 99 / 100],
-                0);
+                times[requests * 99 / 100]);
     }
 
     private void close(long now) {
