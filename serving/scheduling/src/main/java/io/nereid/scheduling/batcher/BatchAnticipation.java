@@ -20,9 +20,9 @@ import io.nereid.spi.config.ModelConfig;
  * clients would meet in one batch, and the other instances would have nothing to do.
  *
  * <p><b>Without a queue delay</b> ({@link #waitsUntil}) a batch waits for its share, if that takes less than half of the
- * time that a run takes apart from its rows: that time is what a batch less saves. It waits only if
- * those that are expected have come in at least {@link #LEAST_SUCCESS} of the recent cases, and never if a run's fixed
- * time is below {@link #LEAST_FIXED_NANOS}.
+ * time that a run takes apart from its rows: that time is what a batch less saves. It waits only if that is a
+ * noticeable part of the run, if those that are expected have come in at least {@link #LEAST_SUCCESS} of the recent
+ * cases, and never if a run's fixed time is below {@link #LEAST_FIXED_NANOS}.
  *
  * <p><b>What is observed.</b> The population is the greatest number of outstanding requests between two closes, over the
  * last {@link #PERIODS} of them. A number counts only if it lasted: a client may send its next request before the run of its
@@ -50,10 +50,10 @@ final class BatchAnticipation {
     private static final double LONGEST_WAIT = 0.5;
 
     /** The least gain: what a run less saves beyond the wait, as a share of the time of the larger run. */
-    static final double LEAST_GAIN = 0.06;
+    static final double LEAST_GAIN = 0.08;
 
     /** The least gain for a queue whose last batch waited, so that it does not change its mind with every run. */
-    private static final double LAST_GAIN = 0.04;
+    private static final double LAST_GAIN = 0.06;
 
     /** While all runs had the same size, one batch of so many waits, to see what a larger one takes. */
     private static final int PROBES = 16;
