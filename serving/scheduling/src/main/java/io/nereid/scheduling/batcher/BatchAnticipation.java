@@ -255,8 +255,7 @@ final class BatchAnticipation {
         if (periods < PERIODS || success < LEAST_SUCCESS || (long) queued * free >= usual - running) {
             return now;
         }
-        double wait = Math.max(
-                LEAST_WAIT_NANOS, meanNanos + 3 * Math.max(deviationNanos, LEAST_DEVIATION * meanNanos));
+        double wait = Math.max(LEAST_WAIT_NANOS, meanNanos + 3 * Math.max(deviationNanos, LEAST_DEVIATION * meanNanos));
         waiting = runTimes.known()
                 ? worthwhile(wait, (double) (usual - running) / free)
                 : batches % PROBES == 0 && runTimes.measured() && wait <= LONGEST_PROBE * runTimes.mean();
