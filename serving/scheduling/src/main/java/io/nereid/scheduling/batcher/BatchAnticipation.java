@@ -37,7 +37,7 @@ final class BatchAnticipation {
     /** Closed batches over which the population is determined; before so many there is no anticipation. */
     static final int PERIODS = 16;
 
-    /** Below this fixed time of a run a wait would cost more than it saves: timers and wake-ups are no faster. */
+    /** Below this fixed time of a run a wait would cost more than it saves: timers and wake-ups take about as long. */
     static final long LEAST_FIXED_NANOS = 100_000;
 
     /** No wait is planned to be shorter, for the same reason; it usually ends earlier, with the last request. */
