@@ -16,7 +16,7 @@ public enum BatchCloseReason {
     SHAPE,
     /** The oldest request had waited for the maximum queue delay, and no preferred size was reached. */
     DELAY,
-    /** An instance was free and no other request waited. */
+    /** An instance was free, no other request waited, and none was expected in time. */
     NO_MORE,
     /** A custom batching strategy closed it. */
     STRATEGY,

@@ -4,6 +4,7 @@ package io.nereid.backends.tokenizer;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
+import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import java.util.Arrays;
 import java.util.List;
@@ -29,7 +30,8 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
     static TokenizerSettings read(ModelConfig config) {
         Map<String, String> p = config.parameters();
         for (String key : p.keySet()) {
-            if (!KNOWN.contains(key)) {
+            // The scheduler reads that one.
+            if (!KNOWN.contains(key) && !key.equals(DynamicBatching.ANTICIPATION)) {
                 throw ServingException.invalidArgument(
                         "unknown parameter '" + key + "' of model '" + config.name() + "' (the tokenizer backend knows "
                                 + String.join(", ", KNOWN) + ")",

@@ -25,6 +25,12 @@ public record DynamicBatching(
         long defaultPriority,
         Map<Long, QueuePolicy> levelQueues,
         BatchSizePolicy batchSizePolicy) {
+    /**
+     * The parameter of a model ({@link ModelConfig#parameters}) that switches the anticipation of requests {@code on}, which
+     * is the default, or {@code off}.
+     */
+    public static final String ANTICIPATION = "batching_anticipation";
+
     /** Batches the requests that are waiting, without any delay. */
     public static final DynamicBatching EAGER = new DynamicBatching(List.of(), Duration.ZERO, false);
 

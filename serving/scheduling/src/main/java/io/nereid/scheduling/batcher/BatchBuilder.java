@@ -42,11 +42,14 @@ import org.slf4j.LoggerFactory;
  *   <li>An empty queue has no batch.
  *   <li>For tests, no batch closes before so many jobs are queued ({@code delayScheduler}).
  *   <li>When the scheduler is being closed, a batch closes at once [CLOSING, if no later rule gives a reason].
- *   <li>Without a queue delay, a batch closes at once [NO_MORE, if it is not full].
+ *   <li>Without a queue delay, a batch closes at once [NO_MORE, if it is not full], unless {@link BatchAnticipation} expects
+ *       further requests in a moment. It does not wait for them if it is full, if a job would time out meanwhile, or if its
+ *       first job is of a more urgent level than the default.
  *   <li>A batch that has reached a preferred size closes at once, at the largest preferred size that it has reached
  *       [PREFERRED_SIZE]. Jobs after that point stay in the queue.
  *   <li>A full batch closes at once, with the reason why it is full: waiting cannot improve it.
- *   <li>A batch closes when its oldest job has waited for the queue delay [DELAY].
+ *   <li>A batch closes when its oldest job has waited for the queue delay [DELAY], or when {@link BatchAnticipation}
+ *       expects no request that it should wait for [NO_MORE].
  *   <li>Any other batch stays open.
  * </ol>
  *
@@ -75,6 +78,7 @@ final class BatchBuilder {
     private final @Nullable BatchRunner runner;
 
     private final @Nullable BatchStrategy strategy;
+    private final @Nullable BatchAnticipation anticipation;
     private final boolean splits;
 
     /** The first visited job; null before the first visit. */
@@ -100,6 +104,8 @@ final class BatchBuilder {
     private int held;
     /** Whether the scheduler is being closed, so that queue delays do not apply. */
     private boolean closing;
+    /** Until when the batch waits without a queue delay; {@link QueuedJob#NEVER} if it does not. */
+    private long waitEnd = QueuedJob.NEVER;
 
     /** The maximum number of enqueued batches; 0 for no limit. */
     private final int maxBatches;
@@ -116,6 +122,7 @@ final class BatchBuilder {
      * @param batching null if every job runs alone and without delay, as without dynamic batching. A model that does
      *     not support batches also runs every job alone
      * @param held for tests: no batch is closed until so many jobs are queued at once
+     * @param anticipation what the batcher has observed; null if it does not matter when a batch closes
      */
     BatchBuilder(
             RequestQueue queue,
@@ -123,7 +130,8 @@ final class BatchBuilder {
             @Nullable DynamicBatching batching,
             BatchRunner runner,
             @Nullable BatchStrategy strategy,
-            int held) {
+            int held,
+            @Nullable BatchAnticipation anticipation) {
         boolean batched = batching != null && config.maxBatchSize() > 1;
         BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.batchSizePolicy();
         this.queue = queue;
@@ -137,6 +145,7 @@ final class BatchBuilder {
         this.splits = sizes.maxRequestRows() > maxRows;
         this.maxBatches = sizes.maxEnqueuedBatches();
         this.held = held;
+        this.anticipation = anticipation;
     }
 
     /** Applies other preferred sizes and another queue delay, to the batch that is open as well. */
@@ -149,6 +158,7 @@ final class BatchBuilder {
         }
         fullRows = preferred.isEmpty() ? maxRows : preferred.length() - 1;
         delayNanos = maxRows > 1 ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
+        waitEnd = QueuedJob.NEVER;
         reset();
         counted = false;
     }
@@ -165,16 +175,43 @@ final class BatchBuilder {
 
     // ---- when the batch closes ----
 
-    /** Returns whether the batch at the head of the queue should be closed now. */
-    boolean ready(long now) {
+    /**
+     * Returns whether the batch at the head of the queue should be closed now.
+     *
+     * @param free instances without a run, at least 1
+     */
+    boolean ready(long now, int free) {
+        waitEnd = QueuedJob.NEVER;
         if (queue.isEmpty() || held > 0) {
             return false;
         }
-        if (closing || delayNanos == 0) {
+        if (closing) {
             return true;
         }
+        if (delayNanos == 0) {
+            waitEnd = anticipation == null ? QueuedJob.NEVER : anticipated(anticipation, now, free);
+            return waitEnd == QueuedJob.NEVER;
+        }
         extend();
-        return bestJobs > 0 || full != null || now - (oldest + delayNanos) >= 0;
+        return bestJobs > 0
+                || full != null
+                || now - (oldest + delayNanos) >= 0
+                || (anticipation != null && anticipation.complete(queue.size(), free));
+    }
+
+    /** Returns until when the batch waits although no delay is configured; {@link QueuedJob#NEVER} for not at all. */
+    private long anticipated(BatchAnticipation anticipates, long now, int free) {
+        long end = anticipates.waitsUntil(now, queue.size(), free);
+        if (end - now <= 0 || queue.urgent()) {
+            return QueuedJob.NEVER;
+        }
+        long expiry = queue.nextExpiry();
+        if (expiry != QueuedJob.NEVER && expiry - end <= anticipates.meanRunNanos()) {
+            // A request with a deadline needs the time for its run as well.
+            return QueuedJob.NEVER;
+        }
+        extend();
+        return bestJobs > 0 || full != null ? QueuedJob.NEVER : end;
     }
 
     /** Returns how many jobs the batch has if it is closed now. The queue must not be empty. */
@@ -199,16 +236,22 @@ final class BatchBuilder {
         if (delayNanos == 0) {
             return BatchCloseReason.NO_MORE;
         }
-        return now - (oldest + delayNanos) >= 0 ? BatchCloseReason.DELAY : BatchCloseReason.CLOSING;
+        if (now - (oldest + delayNanos) >= 0) {
+            return BatchCloseReason.DELAY;
+        }
+        return closing ? BatchCloseReason.CLOSING : BatchCloseReason.NO_MORE;
     }
 
-    /** Returns whether an open batch may have to wait for its queue delay. */
+    /** Returns whether an open batch may have to wait for its queue delay, or waits without one. */
     boolean delays() {
-        return delayNanos > 0 && held == 0 && !closing;
+        return (delayNanos > 0 || waitEnd != QueuedJob.NEVER) && held == 0 && !closing;
     }
 
-    /** Returns when the queue delay of the batch at the head ends. The queue must not be empty. */
+    /** Returns when the wait of the batch at the head ends. The queue must not be empty. */
     long due() {
+        if (delayNanos == 0) {
+            return waitEnd;
+        }
         extend();
         return oldest + delayNanos;
     }

@@ -61,8 +61,8 @@ import org.slf4j.LoggerFactory;
  * the permit is given back and the batcher is {@code blocked}: it claims no permit until the limiter calls
  * {@link #granted}.
  *
- * <p><b>Timer.</b> One {@link QueueTimer} covers the earliest of two events: the next job times out, or the queue delay
- * of the batch at the head ends.
+ * <p><b>Timer.</b> One {@link QueueTimer} covers the earliest of two events: the next job times out, or the wait of the
+ * batch at the head ends.
  *
  * <p>Thread-safe. All mutable state is guarded by one short lock. The lock is never held while a job runs or ends,
  * while the pool or the limiter's callbacks are called, or while tensors are copied. Methods therefore collect what is
@@ -112,6 +112,8 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     /** Its methods are called under the lock. */
     private final @Nullable QueueAdmission admission;
+    /** Its methods are called under the lock; null if batches close without it. */
+    private final @Nullable BatchAnticipation anticipation;
 
     @GuardedBy("lock") private int claimed;
 
@@ -129,14 +131,28 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     /**
      * Creates a batcher with the settings in {@code config.batching()}; if that is null, every job runs alone.
      * {@code pool} provides threads, timer and clock and must outlive the batcher.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the model's parameter {@code batching_anticipation} is neither
+     *     {@code on} nor {@code off}
      */
     public DynamicBatcher(ModelConfig config, BatchRunner runner, DeviceExecutor pool, SchedulerOptions options) {
-        this(config, runner, pool, new ModelRuns(), options);
+        this(config, runner, pool, new ModelRuns(), options, anticipates(config, options));
     }
 
     /** Creates a batcher that is one of several of a model, which share {@code runs}. */
     public DynamicBatcher(
             ModelConfig config, BatchRunner runner, DeviceExecutor pool, ModelRuns runs, SchedulerOptions options) {
+        // Each of them sees only a part of the model's requests.
+        this(config, runner, pool, runs, options, false);
+    }
+
+    private DynamicBatcher(
+            ModelConfig config,
+            BatchRunner runner,
+            DeviceExecutor pool,
+            ModelRuns runs,
+            SchedulerOptions options,
+            boolean anticipates) {
         DynamicBatching batching = config.batching();
         RateLimiter limiter = options.limiter();
         this.model = config.name();
@@ -148,7 +164,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                 maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.completions = batching != null && batching.preserveOrdering() ? new OrderedJob.CompletionQueue() : null;
         this.queue = new RequestQueue(config);
-        this.builder = new BatchBuilder(queue, config, batching, runner, options.strategy(), options.delayScheduler());
+        this.anticipation = anticipates ? new BatchAnticipation() : null;
+        this.builder = new BatchBuilder(
+                queue, config, batching, runner, options.strategy(), options.delayScheduler(), anticipation);
         this.inline = options.inline();
         this.mayInline = inline != InlinePolicy.NEVER && limiter == null && builder.runsAloneAtOnce();
         this.tiny = inline == InlinePolicy.ALWAYS;
@@ -163,6 +181,20 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         AdmissionControl control = options.admission();
         this.limited = control == null ? null : limited(config);
         this.admission = control == null || limited(config) ? null : control.open();
+    }
+
+    /**
+     * Returns whether batches of a model may close earlier or later because of what is expected to arrive. Not with a rate limiter,
+     * which decides when an instance is free; nor with a strategy, which decides what a batch is; nor if a request may
+     * have its responses at any time of a run.
+     */
+    private static boolean anticipates(ModelConfig config, SchedulerOptions options) {
+        return BatchAnticipation.allowed(config)
+                && config.batching() != null
+                && config.maxBatchSize() > 1
+                && !config.decoupled()
+                && options.limiter() == null
+                && options.strategy() == null;
     }
 
     /** Returns whether the configuration limits the queue: then nothing else refuses requests. */
@@ -218,7 +250,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (instance >= 0) {
                 decorated.started(now);
                 run(instance, List.of(decorated), BatchCloseReason.INLINE);
-                if (released(instance, now)) {
+                if (released(instance, now, 0, 0)) {
                     enlist();
                 }
                 return;
@@ -261,6 +293,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                     news = admission.changed(now, name());
                 }
                 queued = queue.size();
+                if (anticipation != null) {
+                    anticipation.arrived(now, queued);
+                }
                 builder.arrived(entry);
                 enlist = claim(now);
                 armTimer(now);
@@ -402,11 +437,16 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             return false;
         }
         int coming = claimed - running;
-        boolean worth = coming == 0 ? builder.ready(now) : builder.exceeds(coming);
+        boolean worth = coming == 0 ? builder.ready(now, free()) : builder.exceeds(coming);
         if (worth) {
             claimed++;
         }
         return worth;
+    }
+
+    /** Returns how many more runs could begin now; at least 1, as it is asked for the next one. */
+    @GuardedBy("lock") private int free() {
+        return Math.max(1, Math.min(instances.desired(), Math.max(1, pool.threads())) - running);
     }
 
     private void enlist() {
@@ -449,6 +489,8 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         List<InferenceJob> jobs = List.of();
         BatchCloseReason reason = BatchCloseReason.NO_MORE;
         int instance = -1;
+        int taken = 0;
+        long rows = 0;
         boolean enlist = false;
         boolean empty = false;
         boolean unused;
@@ -457,14 +499,21 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             // The timer may not have fired yet: jobs that have timed out must not run.
             late = expire(now);
             // The batch may have been taken by another permit, or be cancelled, since this permit was claimed.
-            boolean ready = builder.ready(now);
+            boolean ready = builder.ready(now, free());
             instance = ready ? takeInstance() : -1;
             if (instance >= 0) {
                 int before = queue.size();
                 int count = builder.close();
                 reason = builder.reason(now);
                 QueuedJob head = queue.head();
+                // A split job leaves the queue with its last rows.
+                taken = builder.part() > 0 ? count - 1 : count;
+                rows = queue.rows();
                 jobs = takeJobs(count);
+                rows -= queue.rows();
+                if (anticipation != null) {
+                    anticipation.closed(now, taken, queued);
+                }
                 if (admission != null && head != null) {
                     late = taken(admission, head, before, now, late);
                     news = admission.changed(now, name());
@@ -505,7 +554,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         if (!jobs.isEmpty()) {
             run(instance, jobs, reason);
         }
-        return released(instance, jobs.isEmpty() ? NEVER : now);
+        return released(instance, jobs.isEmpty() ? NEVER : now, taken, rows);
     }
 
     /**
@@ -614,8 +663,10 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * must enlist.
      *
      * @param began when the run began, to measure it; {@link #NEVER} if no job ran
+     * @param taken jobs that have left the queue for this run; 0 for a run on the submitting thread
+     * @param rows rows of the batch
      */
-    private boolean released(int instance, long began) {
+    private boolean released(int instance, long began, int taken, long rows) {
         long now = clock.nanos();
         boolean again;
         boolean more;
@@ -632,6 +683,10 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             }
             if (began != NEVER && admission != null) {
                 admission.policy().ran(now - began);
+            }
+            if (anticipation != null && taken > 0) {
+                boolean ran = began != NEVER;
+                anticipation.ended(now, taken, ran ? rows : 0, ran ? now - began : 0, queued);
             }
             running = running - 1;
             claimed--;
@@ -737,7 +792,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     /**
-     * Sets the timer to the next job timeout or, if that is earlier, to the end of the queue delay of the batch at the
+     * Sets the timer to the next job timeout or, if that is earlier, to the end of the wait of the batch at the
      * head. The delay matters only while a permit could be claimed: otherwise the end of a run or the limiter's grant
      * will evaluate the batch, and a timer would fire in vain.
      */

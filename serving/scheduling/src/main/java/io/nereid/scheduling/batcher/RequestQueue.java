@@ -124,6 +124,12 @@ final class RequestQueue {
         return size;
     }
 
+    /** Returns whether the job at the head is of a more urgent level than the default. */
+    boolean urgent() {
+        Level level = firstLevel;
+        return levels > 0 && level != null && Long.compareUnsigned(level.priority, defaultPriority) < 0;
+    }
+
     boolean isEmpty() {
         return size == 0;
     }

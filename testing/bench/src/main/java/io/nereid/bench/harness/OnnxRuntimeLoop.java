@@ -48,16 +48,19 @@ public final class OnnxRuntimeLoop {
         }
     }
 
-    /** Returns the shapes to try on a number of CPUs. */
-    public static List<Shape> shapes(int processors) {
+    /**
+     * Returns the shapes to try on a number of CPUs, in which as many sentences are in flight as a server has from so many clients: one
+     * runner has all of them in its batch, several share them.
+     *
+     * @param maxBatch the largest batch, which is also the server's
+     */
+    public static List<Shape> shapes(int processors, int inFlight, int maxBatch) {
         List<Shape> shapes = new ArrayList<>();
-        for (int batch : new int[] {1, 2, 4, 8, 16, 32}) {
-            for (int threads = 1; threads <= processors; threads++) {
-                shapes.add(new Shape(batch, 1, threads));
-            }
-            if (processors > 1) {
-                shapes.add(new Shape(batch, processors, 1));
-            }
+        for (int threads = 1; threads <= processors; threads++) {
+            shapes.add(new Shape(Math.min(maxBatch, inFlight), 1, threads));
+        }
+        if (processors > 1) {
+            shapes.add(new Shape(Math.max(1, Math.min(maxBatch, inFlight / processors)), processors, 1));
         }
         return shapes;
     }

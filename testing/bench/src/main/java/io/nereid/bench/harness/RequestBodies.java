@@ -129,6 +129,32 @@ public final class RequestBodies {
                         Integer.toString(head.length())));
     }
 
+    /** The same sixteen tokens over gRPC, on as many connections as clients. */
+    public LoadGenerator minilmGrpc(int clients) {
+        ByteArrayOutputStream request = new ByteArrayOutputStream();
+        field(request, 1, "minilm".getBytes(StandardCharsets.US_ASCII));
+        List<String> names = List.of("input_ids", "attention_mask", "token_type_ids");
+        for (String name : names) {
+            ByteArrayOutputStream dims = new ByteArrayOutputStream();
+            varint(dims, 1);
+            varint(dims, 16);
+            ByteArrayOutputStream input = new ByteArrayOutputStream();
+            field(input, 1, name.getBytes(StandardCharsets.US_ASCII));
+            field(input, 2, "INT64".getBytes(StandardCharsets.US_ASCII));
+            field(input, 3, dims.toByteArray());
+            field(request, 5, input.toByteArray());
+        }
+        for (String name : names) {
+            ByteBuffer values = ByteBuffer.allocate(16 * 8).order(ByteOrder.LITTLE_ENDIAN);
+            for (int i = 0; i < 16; i++) {
+                values.putLong(name.equals("input_ids") ? 1000 + random.nextInt(20_000) : name.startsWith("a") ? 1 : 0);
+            }
+            field(request, 7, values.array());
+        }
+        return new LoadGenerator(
+                true, clients, 1, GRPC, write("minilm.grpc", prefixed(request.toByteArray())), GRPC_HEADERS);
+    }
+
     /** The example model {@code simple}, as JSON. */
     public LoadGenerator simple(int clients) {
         String row = "[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]";
@@ -169,7 +195,11 @@ public final class RequestBodies {
         field(request, 3, "1".getBytes(StandardCharsets.US_ASCII));
         field(request, 5, input.toByteArray());
         field(request, 7, raw);
-        byte[] body = request.toByteArray();
+        return prefixed(request.toByteArray());
+    }
+
+    /** Puts gRPC's message prefix before a message. */
+    private static byte[] prefixed(byte[] body) {
         return join(ByteBuffer.allocate(5).put((byte) 0).putInt(body.length).array(), body);
     }
 

@@ -1,0 +1,77 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling.batcher;
+
+/**
+ * The time of a model's runs as a line over the rows of a batch, {@code fixed + row * rows}: a least squares fit in
+ * which old runs lose weight. While all runs have about the same size, the slope cannot be seen and keeps its last value.
+ * All times are in nanoseconds. Guarded by the lock of the batcher that owns it.
+ */
+final class LinearRunTime {
+    /** Runs before the line counts as known. */
+    static final int FIRST_RUNS = 32;
+
+    /** The weight of a run that has just ended. */
+    private static final double WEIGHT = 1.0 / 32;
+
+    /** A run that took longer than so many times what was expected (a pause of the machine) counts as that long. */
+    private static final double LONGEST = 3;
+
+    /** The least variance of the sizes, as a share of their squared mean, at which the slope is computed. */
+    private static final double LEAST_VARIANCE = 0.02;
+
+    private int runs;
+    private double meanRows;
+    private double meanNanos;
+    private double varianceRows;
+    private double covariance;
+    private double row;
+    private boolean sloped;
+
+    /** Adds a run of a number of rows. */
+    void ran(long rows, long nanos) {
+        double time = nanos;
+        if (known()) {
+            time = Math.min(time, LONGEST * of(rows));
+        }
+        // At first every run has the same weight.
+        double weight = Math.max(WEIGHT, 1.0 / (runs + 1));
+        double moreRows = rows - meanRows;
+        double moreNanos = time - meanNanos;
+        meanRows += weight * moreRows;
+        meanNanos += weight * moreNanos;
+        varianceRows = (1 - weight) * (varianceRows + weight * moreRows * moreRows);
+        covariance = (1 - weight) * (covariance + weight * moreRows * moreNanos);
+        if (varianceRows > LEAST_VARIANCE * meanRows * meanRows) {
+            // Neither a row nor the rest of a run takes negative time.
+            row = Math.max(0, Math.min(covariance / varianceRows, meanNanos / meanRows));
+            sloped = true;
+        }
+        runs = Math.min(runs + 1, FIRST_RUNS);
+    }
+
+    /** Returns whether enough runs were measured for {@link #mean}. */
+    boolean measured() {
+        return runs >= FIRST_RUNS;
+    }
+
+    /** Returns whether enough runs were measured, and runs of different sizes among them. */
+    boolean known() {
+        return measured() && sloped;
+    }
+
+    /** Returns the part of a run's time that does not depend on its rows. */
+    double fixed() {
+        return Math.max(0, meanNanos - row * meanRows);
+    }
+
+    /** Returns the expected time of a run of a number of rows. */
+    double of(double rows) {
+        return fixed() + row * rows;
+    }
+
+    /** Returns the mean time of the runs. */
+    double mean() {
+        return meanNanos;
+    }
+}
