@@ -19,23 +19,37 @@ import org.jspecify.annotations.Nullable;
 /** The members of each ensemble, as last read. Guarded by the source's lock. */
 public final class EnsembleMembership {
     private final Map<String, List<String>> members = new HashMap<>();
+    private long changes;
 
     public void note(StoredModel model) {
         EnsembleScheduling ensemble = model.config().ensemble();
         if (ensemble == null) {
-            members.remove(model.entry().name());
+            forget(model.entry().name());
         } else {
-            members.put(
-                    model.entry().name(),
-                    ensemble.steps().stream()
-                            .map(EnsembleStep::model)
-                            .distinct()
-                            .toList());
+            List<String> now = ensemble.steps().stream()
+                    .map(EnsembleStep::model)
+                    .distinct()
+                    .toList();
+            if (!now.equals(members.put(model.entry().name(), now))) {
+                changes++;
+            }
         }
     }
 
     void forget(String name) {
-        members.remove(name);
+        if (members.remove(name) != null) {
+            changes++;
+        }
+    }
+
+    /** The names of all ensembles. */
+    public Set<String> names() {
+        return Set.copyOf(members.keySet());
+    }
+
+    /** Number of changes of the members of any ensemble so far. */
+    public long changes() {
+        return changes;
     }
 
     /** The models of an ensemble's steps. */

@@ -39,6 +39,10 @@ public final class ModelPoller {
     private final int confirmations;
     private final Clock clock;
     private final Map<String, TrackedModel> tracked = new TreeMap<>();
+    private long reads;
+
+    /** The scan result in which the latest call of {@link #missing} looked for all models. */
+    private @Nullable Found complete;
 
     /**
      * Creates a poller without models.
@@ -109,6 +113,7 @@ public final class ModelPoller {
         if (entry == null || overridden(name)) {
             return false;
         }
+        reads++;
         models.put(name, noted(layout.read(entry)));
         return true;
     }
@@ -130,6 +135,11 @@ public final class ModelPoller {
     private boolean overridden(String name) {
         TrackedModel t = tracked.get(name);
         return t != null && t.overridden;
+    }
+
+    /** Models read so far by their names. */
+    public long reads() {
+        return reads;
     }
 
     // ---- at the start ----
@@ -204,6 +214,11 @@ public final class ModelPoller {
      * exists, this needs the number of confirmations; an unreadable root never counts.
      */
     public void missing(Found found) {
+        boolean same = found == complete;
+        complete = found;
+        if (same && tracked.values().stream().noneMatch(t -> t.missing > 0)) {
+            return;
+        }
         List<String> gone = new ArrayList<>();
         for (TrackedModel t : tracked.values()) {
             if (found.has(t.name) || t.scratch != null) {
