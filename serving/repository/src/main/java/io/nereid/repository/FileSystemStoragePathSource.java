@@ -169,6 +169,9 @@ public final class FileSystemStoragePathSource implements Source {
 
     @GuardedBy("lock") private long pollCount;
 
+    /** Whether the latest poll read no model and nothing has been read since, so that no model settles. */
+    @GuardedBy("lock") private boolean quiet;
+
     @GuardedBy("lock") private final PollInterval interval;
 
     @GuardedBy("lock") private @Nullable ScheduledExecutorService timer;
@@ -283,6 +286,7 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     @GuardedBy("lock") private Map<String, StoredModel> read(Collection<String> names) {
+        quiet = false;
         paths.capture(names);
         return poller.read(names, paths.found());
     }
@@ -467,9 +471,11 @@ public final class FileSystemStoragePathSource implements Source {
 
     @GuardedBy("lock") private void poll(boolean onlyPending) {
         Set<String> open = new LinkedHashSet<>();
-        for (TrackedModel t : poller.all()) {
-            if (onlyPending ? settling(t) : t.pending != null || t.missing > 0) {
-                open.add(t.name);
+        if (!quiet) {
+            for (TrackedModel t : poller.all()) {
+                if (onlyPending ? settling(t) : t.pending != null || t.missing > 0) {
+                    open.add(t.name);
+                }
             }
         }
         if (onlyPending) {
@@ -483,7 +489,10 @@ public final class FileSystemStoragePathSource implements Source {
         // Looking into what has changed is not a regular cost of polling.
         long scanning = clock.nanos() - began - (trees.captureNanos() - capturing);
         toRead.addAll(open);
-        poll(read(toRead));
+        quiet = toRead.isEmpty();
+        if (!quiet) {
+            poll(read(toRead));
+        }
         interval.polled(scanning, paths.size());
     }
 
@@ -564,8 +573,8 @@ public final class FileSystemStoragePathSource implements Source {
             next.cancel(false);
             next = null;
         }
-        boolean pending = poller.all().stream().anyMatch(FileSystemStoragePathSource::settling);
-        boolean polls = !options.pollInterval.isZero();
+        boolean pending = !quiet && poller.all().stream().anyMatch(FileSystemStoragePathSource::settling);
+        boolean polls = !options.pollInterval.isZero() && !models.isEmpty();
         if (timer == null || (!pending && !polls)) {
             return;
         }

@@ -187,7 +187,11 @@ public final class RepositorySource implements Source {
 
     @GuardedBy("lock") private long polls;
 
-    @GuardedBy("lock") private @Nullable EnsembleInputs inputs;
+    /** Whether the latest poll read and missed no model, and no request has changed one since. */
+    @GuardedBy("lock") private boolean quiet;
+
+    /** The scan result of the latest poll. */
+    @GuardedBy("lock") private @Nullable Found complete;
 
     @GuardedBy("lock") private @Nullable ScheduledExecutorService timer;
 
@@ -325,25 +329,37 @@ public final class RepositorySource implements Source {
         Found found = scanner.find();
         long scanned = clock.nanos();
         Set<String> names = new TreeSet<>();
-        for (TrackedModel t : poller.all()) {
-            if (t.pending != null || (!onlyPending && t.missing > 0)) {
-                names.add(t.name);
+        Set<String> overridden = new TreeSet<>();
+        boolean incomplete = !quiet || found != complete;
+        if (incomplete) {
+            for (TrackedModel t : poller.all()) {
+                if (t.pending != null || (!onlyPending && t.missing > 0)) {
+                    names.add(t.name);
+                }
+                if (t.overridden) {
+                    overridden.add(t.name);
+                }
             }
         }
         if (!onlyPending) {
             names.addAll(scanner.takeChanged(found));
         }
         names.removeIf(name -> !desired.contains(name));
-        Map<String, StoredModel> read = poller.read(names, found);
-        if (!onlyPending) {
-            read.putAll(poller.read(affectedEnsembles(found), found));
+        incomplete |= !names.isEmpty();
+        if (incomplete) {
+            Map<String, StoredModel> read = poller.read(names, found);
+            if (!onlyPending && trees != null) {
+                Set<String> affected = new TreeSet<>(ensembles.affected(found, overridden));
+                affected.removeIf(name -> !desired.contains(name));
+                read.putAll(poller.read(affected, found));
+            }
+            read.values().forEach(poller::poll);
+            duplicates(found, onlyPending);
+            boolean missing = !onlyPending && poller.missing(found);
+            emitter.flush();
+            quiet = !onlyPending && names.isEmpty() && !missing;
+            complete = found;
         }
-        read.values().forEach(poller::poll);
-        duplicates(found, onlyPending);
-        if (!onlyPending) {
-            poller.missing(found);
-        }
-        emitter.flush();
         if (!onlyPending && trees != null) {
             polls++;
             // Looking into what has changed is not a regular cost of polling.
@@ -352,36 +368,6 @@ public final class RepositorySource implements Source {
                     found.models().size());
         }
     }
-
-    /**
-     * The ensembles to read although their own files did not change: all of them, when the models that there are have
-     * changed, or the members of an ensemble.
-     */
-    @GuardedBy("lock") private Set<String> affectedEnsembles(Found found) {
-        Set<String> overridden = new TreeSet<>();
-        for (TrackedModel t : poller.all()) {
-            if (t.overridden) {
-                overridden.add(t.name);
-            }
-        }
-        EnsembleInputs now = new EnsembleInputs(found, overridden, ensembles.changes());
-        EnsembleInputs before = inputs;
-        inputs = now;
-        if (trees == null || (before != null && before.found == found && before.equals(now))) {
-            return Set.of();
-        }
-        Set<String> affected = new TreeSet<>(ensembles.names());
-        affected.removeIf(name -> !desired.contains(name));
-        return affected;
-    }
-
-    /**
-     * What decides about the members of ensembles.
-     *
-     * @param overridden models loaded with an override, which need not be in the repository
-     * @param memberChanges number of changes of the members of ensembles
-     */
-    private record EnsembleInputs(Found found, Set<String> overridden, long memberChanges) {}
 
     /** Statistics of polling so far, in {@link Mode#POLL}. */
     public FileSystemStoragePathSource.PollStatistics polling() {
@@ -452,6 +438,7 @@ public final class RepositorySource implements Source {
     }
 
     @GuardedBy("lock") private Found findToLoad() {
+        quiet = false;
         if (!started || closed.getCount() == 0) {
             throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository source is not running");
         }
@@ -476,6 +463,7 @@ public final class RepositorySource implements Source {
         lock.lock();
         try {
             try {
+                quiet = false;
                 requests.unload(model, dependents, poller.find(model) == null ? scanner.find() : null);
             } finally {
                 emitter.flush();
@@ -566,7 +554,7 @@ public final class RepositorySource implements Source {
     }
 
     @GuardedBy("lock") private void schedule() {
-        boolean pending = poller.all().stream().anyMatch(t -> t.pending != null);
+        boolean pending = !quiet && poller.all().stream().anyMatch(t -> t.pending != null);
         boolean polls = options.mode == Mode.POLL;
         if (timer == null || (!pending && !polls)) {
             return;

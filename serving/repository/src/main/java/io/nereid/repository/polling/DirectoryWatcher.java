@@ -4,8 +4,12 @@ package io.nereid.repository.polling;
 
 import io.nereid.repository.layout.LocalFileSystems;
 import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchKey;
@@ -45,8 +49,12 @@ final class DirectoryWatcher implements AutoCloseable {
     /** Opens a watcher; null where the kernel does not notify, or does not permit one more watcher. */
     static @Nullable DirectoryWatcher open() {
         int limit;
-        try {
-            limit = (int) Math.min(MOST, Long.parseLong(Files.readString(LIMIT).strip()) / 2);
+        // Such a file gives its value to the first read only, so it needs a buffer that is large enough.
+        try (InputStream in = Files.newInputStream(LIMIT)) {
+            byte[] digits = new byte[32];
+            int length = Math.max(0, in.read(digits));
+            long most = Long.parseLong(new String(digits, 0, length, StandardCharsets.US_ASCII).strip());
+            limit = (int) Math.min(MOST, most / 2);
         } catch (IOException | NumberFormatException e) {
             return null;
         }
@@ -73,7 +81,7 @@ final class DirectoryWatcher implements AutoCloseable {
                     StandardWatchEventKinds.ENTRY_CREATE,
                     StandardWatchEventKinds.ENTRY_DELETE,
                     StandardWatchEventKinds.ENTRY_MODIFY);
-        } catch (java.nio.file.NoSuchFileException | java.nio.file.NotDirectoryException e) {
+        } catch (NoSuchFileException | NotDirectoryException e) {
             return null;
         } catch (IOException e) {
             exhausted(e.getMessage());

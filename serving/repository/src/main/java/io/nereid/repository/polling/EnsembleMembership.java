@@ -3,6 +3,7 @@
 package io.nereid.repository.polling;
 
 import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
 import java.util.ArrayList;
@@ -20,6 +21,7 @@ import org.jspecify.annotations.Nullable;
 public final class EnsembleMembership {
     private final Map<String, List<String>> members = new HashMap<>();
     private long changes;
+    private @Nullable Inputs inputs;
 
     public void note(StoredModel model) {
         EnsembleScheduling ensemble = model.config().ensemble();
@@ -42,14 +44,25 @@ public final class EnsembleMembership {
         }
     }
 
-    /** The names of all ensembles. */
-    public Set<String> names() {
-        return Set.copyOf(members.keySet());
-    }
+    /**
+     * What decides about the members of ensembles.
+     *
+     * @param overridden models loaded with an override, which need not be in the repository
+     * @param changes number of changes of the members of ensembles
+     */
+    private record Inputs(Found found, Set<String> overridden, long changes) {}
 
-    /** Number of changes of the members of any ensemble so far. */
-    public long changes() {
-        return changes;
+    /**
+     * The ensembles to read although their own files did not change: all of them, when the models that there are have
+     * changed since the last call, or the members of an ensemble.
+     *
+     * @param overridden models loaded with an override, which need not be in the repository
+     */
+    public Set<String> affected(Found found, Set<String> overridden) {
+        Inputs before = inputs;
+        inputs = new Inputs(found, Set.copyOf(overridden), changes);
+        boolean same = before != null && before.found == found && before.equals(inputs);
+        return same ? Set.of() : Set.copyOf(members.keySet());
     }
 
     /** The models of an ensemble's steps. */

@@ -41,9 +41,6 @@ public final class ModelPoller {
     private final Map<String, TrackedModel> tracked = new TreeMap<>();
     private long reads;
 
-    /** The scan result in which the latest call of {@link #missing} looked for all models. */
-    private @Nullable Found complete;
-
     /**
      * Creates a poller without models.
      *
@@ -211,19 +208,16 @@ public final class ModelPoller {
 
     /**
      * Unloads models that are no longer in the repository. If the root became empty, or the model's directory still
-     * exists, this needs the number of confirmations; an unreadable root never counts.
+     * exists, this needs the number of confirmations; an unreadable root never counts. Returns whether a model is missing.
      */
-    public void missing(Found found) {
-        boolean same = found == complete;
-        complete = found;
-        if (same && tracked.values().stream().noneMatch(t -> t.missing > 0)) {
-            return;
-        }
+    public boolean missing(Found found) {
+        boolean missed = false;
         List<String> gone = new ArrayList<>();
         for (TrackedModel t : tracked.values()) {
             if (found.has(t.name) || t.scratch != null) {
                 continue;
             }
+            missed = true;
             if (t.root == null || !found.unreadable().contains(t.root)) {
                 t.missing++;
                 boolean doubtful = t.root != null
@@ -241,5 +235,6 @@ public final class ModelPoller {
                 emitter.drop(t);
             }
         }
+        return missed;
     }
 }

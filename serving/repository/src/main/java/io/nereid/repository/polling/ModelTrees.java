@@ -180,10 +180,13 @@ public final class ModelTrees implements AutoCloseable {
         return stamp != null && stamp.settled(clock.millis());
     }
 
+    /** Stops watching; from then on all stamps are compared. */
     @Override
     public void close() {
+        unwatchable = true;
         if (watcher != null) {
             watcher.close();
+            watcher = null;
         }
     }
 }

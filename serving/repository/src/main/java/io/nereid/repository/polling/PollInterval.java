@@ -53,13 +53,15 @@ public final class PollInterval {
         if (configured.isZero()) {
             return;
         }
-        Duration desired = Duration.ofNanos(Math.max(0, nanos)).multipliedBy(SHARE);
-        Duration most = longer(MAX_INTERVAL, configured);
-        Duration adjusted = longer(configured, desired.compareTo(most) > 0 ? most : desired);
+        // In plain numbers: a multiplication of a Duration takes longer than the poll of a small repository.
+        long shortest = configured.toMillis();
+        long longest = Math.max(shortest, MAX_INTERVAL.toMillis());
+        long desired = Math.max(0, nanos) / (1_000_000 / SHARE);
+        Duration adjusted = desired <= shortest ? configured : Duration.ofMillis(Math.min(desired, longest));
         // Only a much longer interval is logged, not a single slow poll.
-        Duration notable = configured.multipliedBy(LOGGED_FACTOR);
-        boolean was = current.compareTo(notable) > 0;
-        boolean is = adjusted.compareTo(notable) > 0;
+        long notable = shortest * LOGGED_FACTOR;
+        boolean was = current.toMillis() > notable;
+        boolean is = adjusted.toMillis() > notable;
         if (is && !was) {
             LOG.info(
                     "a poll of {} {} takes {} ms, so the next one follows after {} ms instead of {} ms:"
@@ -69,9 +71,5 @@ public final class PollInterval {
             LOG.info("{} {} are polled every {} ms again", count, what, configured.toMillis());
         }
         current = adjusted;
-    }
-
-    private static Duration longer(Duration a, Duration b) {
-        return a.compareTo(b) > 0 ? a : b;
     }
 }
