@@ -7,9 +7,12 @@ import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.repository.polling.ModelTree;
 import io.nereid.repository.polling.ModelTrees;
 import io.nereid.spi.management.ModelListEntry;
+import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -19,7 +22,7 @@ import java.util.TreeMap;
 final class BasePaths {
     private final ModelTrees trees;
     private final Map<String, Item> items = new TreeMap<>();
-    private List<Item> order = List.of();
+    private final Map<ModelTree, Item> byTree = new LinkedHashMap<>();
     private Found found = new Found(Map.of(), Set.of(), Set.of());
 
     BasePaths(ModelTrees trees) {
@@ -44,8 +47,9 @@ final class BasePaths {
             }
         }
         before.values().forEach(gone -> trees.remove(gone.tree));
-        order = List.copyOf(items.values());
-        found = found(order.stream().map(Item::entry).toList());
+        byTree.clear();
+        items.values().forEach(item -> byTree.put(item.tree, item));
+        found = found(items.values().stream().map(Item::entry).toList());
     }
 
     /** The entries of a list that is not in force. */
@@ -64,16 +68,17 @@ final class BasePaths {
     }
 
     int size() {
-        return order.size();
+        return items.size();
     }
 
     /** The models that may have changed since they were last read. */
     Set<String> changed() {
         trees.begin();
         Set<String> changed = new LinkedHashSet<>();
-        for (Item item : order) {
-            if (trees.changed(item.tree)) {
-                changed.add(item.entry.name());
+        Collection<ModelTree> candidates = trees.candidates();
+        for (ModelTree tree : candidates == null ? byTree.keySet() : candidates) {
+            if (trees.changed(tree)) {
+                changed.add(Objects.requireNonNull(byTree.get(tree)).entry.name());
             }
         }
         return changed;

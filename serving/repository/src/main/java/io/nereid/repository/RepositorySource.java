@@ -344,13 +344,13 @@ public final class RepositorySource implements Source {
         if (!onlyPending) {
             names.addAll(scanner.takeChanged(found));
         }
-        names.removeIf(name -> !desired.contains(name));
+        retainDesired(names);
         incomplete |= !names.isEmpty();
         if (incomplete) {
             Map<String, StoredModel> read = poller.read(names, found);
             if (!onlyPending && trees != null) {
                 Set<String> affected = new TreeSet<>(ensembles.affected(found, overridden));
-                affected.removeIf(name -> !desired.contains(name));
+                retainDesired(affected);
                 read.putAll(poller.read(affected, found));
             }
             read.values().forEach(poller::poll);
@@ -366,6 +366,14 @@ public final class RepositorySource implements Source {
             interval.polled(
                     scanned - began - (trees.captureNanos() - capturing),
                     found.models().size());
+        }
+    }
+
+    @GuardedBy("lock") private void retainDesired(Set<String> names) {
+        for (String name : List.copyOf(names)) {
+            if (!desired.contains(name)) {
+                names.remove(name);
+            }
         }
     }
 

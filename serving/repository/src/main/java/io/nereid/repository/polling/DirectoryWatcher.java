@@ -127,12 +127,13 @@ final class DirectoryWatcher implements AutoCloseable {
         }
     }
 
-    /** Marks the trees that something was notified of. */
-    void drain() {
+    /** Marks the trees that something was notified of, and adds them to a set. */
+    void drain(Set<ModelTree> notified) {
         for (WatchKey key = service.poll(); key != null; key = service.poll()) {
             key.pollEvents();
             for (ModelTree tree : owners.getOrDefault(key, List.of())) {
                 tree.dirty = true;
+                notified.add(tree);
             }
             if (!key.reset()) {
                 owners.remove(key);

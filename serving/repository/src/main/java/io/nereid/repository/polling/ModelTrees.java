@@ -7,7 +7,9 @@ import io.nereid.repository.polling.ModelTree.Guard;
 import java.nio.file.Path;
 import java.nio.file.WatchKey;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -23,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>Many: the kernel notifies of changes below watched directories, so a poll asks the directories that contain the
  *       models, and the files of trees that cannot be watched: those with symbolic links or with a second name (hard
  *       link) of a file, and those on network file systems. Changes that are not notified (writes through a memory
- *       map, a mount over a directory) are found by a comparison of all stamps in turn, once in five minutes.
+ *       map, a mount over a directory) are found by a comparison of all stamps in turn, once in fifteen minutes.
  *   <li>A tree with a file that is younger than two seconds, or that cannot be read, counts as changed at each poll.
  * </ul>
  *
@@ -42,12 +44,18 @@ public final class ModelTrees implements AutoCloseable {
     /** Number of stamps from which directories are watched; fewer cost less than 0.1 % of a processor each second. */
     private static final int WATCH_FROM = 500;
 
-    private static final Duration ROUND = Duration.ofMinutes(5);
+    private static final Duration ROUND = Duration.ofMinutes(15);
 
     private final Clock clock;
     private final int watchFrom;
     private final long turns;
     private final Map<Path, Guard> guards = new HashMap<>();
+    private final Map<Long, Set<ModelTree>> byTurn = new HashMap<>();
+
+    /** The trees that each poll asks, as they are not watched, not captured yet, or have a file whose stamp is young. */
+    private final Set<ModelTree> open = new LinkedHashSet<>();
+
+    private boolean guardsChanged = true;
     private @Nullable DirectoryWatcher watcher;
     private boolean unwatchable;
     private long polls;
@@ -83,7 +91,10 @@ public final class ModelTrees implements AutoCloseable {
         Path parent = tops.get(0).toAbsolutePath().getParent();
         Guard guard = guards.computeIfAbsent(parent == null ? tops.get(0) : parent, Guard::new);
         guard.users++;
-        return new ModelTree(tops, depth, guard, added++ % turns);
+        ModelTree tree = new ModelTree(tops, depth, guard, added++ % turns);
+        byTurn.computeIfAbsent(tree.turn, t -> new LinkedHashSet<>()).add(tree);
+        open.add(tree);
+        return tree;
     }
 
     /** Adds a model's whole directory, which counts as changed until it is captured. */
@@ -94,6 +105,8 @@ public final class ModelTrees implements AutoCloseable {
     /** Forgets a tree. */
     public void remove(ModelTree tree) {
         stamps -= tree.size();
+        byTurn.getOrDefault(tree.turn, Set.of()).remove(tree);
+        open.remove(tree);
         if (--tree.guard.users == 0) {
             guards.remove(tree.guard.directory);
         }
@@ -112,14 +125,29 @@ public final class ModelTrees implements AutoCloseable {
         if (watcher == null) {
             return;
         }
-        watcher.drain();
+        watcher.drain(open);
+        guardsChanged = false;
         long now = clock.millis();
         for (Guard guard : guards.values()) {
             asked++;
             FileStamp stamp = FileStamp.read(guard.directory);
             guard.changed = stamp == null || !stamp.settled(now) || !Objects.equals(stamp, guard.seen);
             guard.seen = stamp;
+            guardsChanged |= guard.changed;
         }
+    }
+
+    /**
+     * The trees that this poll must ask {@link #changed} for; null for all of them. A poll at rest so touches few of many
+     * models, even in memory.
+     */
+    public @Nullable Collection<ModelTree> candidates() {
+        if (watcher == null || guardsChanged) {
+            return null;
+        }
+        Set<ModelTree> candidates = new LinkedHashSet<>(open);
+        candidates.addAll(byTurn.getOrDefault(polls % turns, Set.of()));
+        return candidates;
     }
 
     /** Whether a tree may have changed since its last capture. */
@@ -156,6 +184,12 @@ public final class ModelTrees implements AutoCloseable {
         }
         stamps += tree.size();
         asked += tree.size();
+        boolean notified = watcher != null && tree.settled() && (tree.watched || tree.absent());
+        if (notified) {
+            open.remove(tree);
+        } else {
+            open.add(tree);
+        }
         captureNanos += clock.nanos() - began;
         return differs;
     }

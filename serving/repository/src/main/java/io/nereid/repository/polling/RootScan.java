@@ -11,6 +11,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
@@ -29,6 +30,7 @@ final class RootScan {
     private final RepositoryLayout layout;
     private final ModelTrees trees;
     private final Map<Path, Entry> entries = new HashMap<>();
+    private final Map<ModelTree, Entry> byTree = new HashMap<>();
     private List<Path> children = List.of();
     private List<Entry> ordered = List.of();
     private boolean repository;
@@ -74,7 +76,8 @@ final class RootScan {
             return;
         }
         boolean differs = !known;
-        for (Entry entry : ordered) {
+        Collection<ModelTree> candidates = known ? trees.candidates() : null;
+        for (Entry entry : candidates == null ? ordered : entriesOf(candidates)) {
             if (trees.changed(entry.tree)) {
                 Listing before = entry.listing;
                 read(entry);
@@ -91,6 +94,17 @@ final class RootScan {
         if (differs) {
             join();
         }
+    }
+
+    private List<Entry> entriesOf(Collection<ModelTree> candidates) {
+        List<Entry> found = new ArrayList<>();
+        for (ModelTree tree : candidates) {
+            Entry entry = byTree.get(tree);
+            if (entry != null) {
+                found.add(entry);
+            }
+        }
+        return found;
     }
 
     /** Lists the root; returns whether it is a repository. */
@@ -136,6 +150,8 @@ final class RootScan {
             found.add(entry);
         }
         ordered = found;
+        byTree.clear();
+        found.forEach(entry -> byTree.put(entry.tree, entry));
         return true;
     }
 
@@ -178,6 +194,7 @@ final class RootScan {
     private void whole(Set<String> changed) {
         entries.values().forEach(e -> trees.remove(e.tree));
         entries.clear();
+        byTree.clear();
         ordered = List.of();
         children = List.of();
         repository = false;
