@@ -5,6 +5,7 @@ package io.nereid.app.connection;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.nereid.base.Threads;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -29,7 +30,9 @@ class PlainHttpTest {
     /** Sends a request to a peer that reads it and answers with these characters, each a byte. */
     private HttpText answered(String answer) throws IOException {
         try (ServerSocket peer = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            CompletableFuture<String> seen = CompletableFuture.supplyAsync(() -> serve(peer, answer));
+            CompletableFuture<String> seen = CompletableFuture.supplyAsync(
+                    () -> serve(peer, answer),
+                    task -> Threads.named("peer").newThread(task).start());
             try {
                 return PlainHttp.exchange(
                         "POST",
