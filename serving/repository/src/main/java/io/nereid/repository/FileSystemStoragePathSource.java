@@ -19,6 +19,8 @@ import io.nereid.repository.polling.EnsembleMembership;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.repository.polling.ModelPoller;
 import io.nereid.repository.polling.ModelScanner.Found;
+import io.nereid.repository.polling.ModelTrees;
+import io.nereid.repository.polling.PollInterval;
 import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.spi.AspiredVersion;
@@ -61,9 +63,8 @@ import org.slf4j.LoggerFactory;
  *       versions; the problem is logged and listed. It never affects another model.
  *   <li>A model whose versions suddenly vanished is unloaded only after a number of polls in a row with the same
  *       result, or never.
- *   <li>A poll is a quick scan: it reads the modification time of each base path, and of its {@code config.pbtxt} if
- *       there is one. A model is read in full when a time differs or is less than two seconds old, while the model
- *       settles, and in turn, so that 256 polls detect every file that changed in place.
+ *   <li>A poll reads only the models that may have changed, as {@linkplain ModelTrees detected} by the stamps of their
+ *       files, and those that settle.
  *   <li>When a poll takes more than 0.5 % of the poll interval, the next one is delayed until it does not, by up to a
  *       minute; a large delay is logged. So polling ten thousand models uses less than 1 % of a processor.
  * </ul>
@@ -138,23 +139,13 @@ public final class FileSystemStoragePathSource implements Source {
      * Statistics of polling. Immutable.
      *
      * @param polls polls of the whole list
-     * @param scans quick scans: modification times read
-     * @param reads models read in full
+     * @param scans files and directories asked for their modification time, size and inode
+     * @param reads models read
      * @param interval current time between two polls
      */
     public record PollStatistics(long polls, long scans, long reads, Duration interval) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(FileSystemStoragePathSource.class);
-
-    /**
-     * Polling may take 1/200 of the time (0.5 %), so that with its indirect costs it stays below 1 % of a processor.
-     */
-    private static final int SHARE = 200;
-
-    /** An interval this many times longer than configured is logged. */
-    private static final int LOGGED_FACTOR = 4;
-
-    private static final Duration MAX_INTERVAL = Duration.ofMinutes(1);
 
     private final List<Backend> backends;
     private final RepositoryLayout layout;
@@ -168,6 +159,8 @@ public final class FileSystemStoragePathSource implements Source {
 
     @GuardedBy("lock") private final ModelPoller poller;
 
+    @GuardedBy("lock") private final ModelTrees trees;
+
     @GuardedBy("lock") private final BasePaths paths;
 
     @GuardedBy("lock") private List<ModelListEntry> models;
@@ -176,9 +169,10 @@ public final class FileSystemStoragePathSource implements Source {
 
     @GuardedBy("lock") private long pollCount;
 
-    @GuardedBy("lock") private long reads;
+    /** Whether the latest poll read no model and nothing has been read since, so that no model settles. */
+    @GuardedBy("lock") private boolean quiet;
 
-    @GuardedBy("lock") private Duration interval;
+    @GuardedBy("lock") private final PollInterval interval;
 
     @GuardedBy("lock") private @Nullable ScheduledExecutorService timer;
 
@@ -205,11 +199,12 @@ public final class FileSystemStoragePathSource implements Source {
         this.layout = new RepositoryLayout(backends);
         this.options = options;
         this.clock = clock;
-        this.interval = options.pollInterval;
+        this.interval = new PollInterval(options.pollInterval, "base paths");
         this.emitter = new AspiredVersionsEmitter(loaders, ensembles);
         int confirmations = options.alwaysPresent ? Integer.MAX_VALUE : options.confirmations;
         this.poller = new ModelPoller(layout, ensembles, emitter, options.settle, confirmations, clock);
-        this.paths = new BasePaths(clock);
+        this.trees = new ModelTrees(options.pollInterval);
+        this.paths = new BasePaths(trees);
     }
 
     /**
@@ -290,17 +285,10 @@ public final class FileSystemStoragePathSource implements Source {
         return young;
     }
 
-    /** Reads models in full. */
     @GuardedBy("lock") private Map<String, StoredModel> read(Collection<String> names) {
-        paths.noteAll(names);
-        return readNoted(names);
-    }
-
-    @GuardedBy("lock") private Map<String, StoredModel> readNoted(Collection<String> names) {
-        reads += names.size();
-        Map<String, StoredModel> read = poller.read(names, paths.found());
-        read.values().forEach(paths::read);
-        return read;
+        quiet = false;
+        paths.capture(names);
+        return poller.read(names, paths.found());
     }
 
     /** The model list in force. */
@@ -482,25 +470,30 @@ public final class FileSystemStoragePathSource implements Source {
     }
 
     @GuardedBy("lock") private void poll(boolean onlyPending) {
-        long began = clock.nanos();
         Set<String> open = new LinkedHashSet<>();
-        for (TrackedModel t : poller.all()) {
-            if (onlyPending ? settling(t) : t.pending != null || t.missing > 0) {
-                open.add(t.name);
+        if (!quiet) {
+            for (TrackedModel t : poller.all()) {
+                if (onlyPending ? settling(t) : t.pending != null || t.missing > 0) {
+                    open.add(t.name);
+                }
             }
         }
         if (onlyPending) {
-            poll(readNoted(open));
+            poll(read(open));
             return;
         }
         pollCount++;
-        Set<String> toRead = new LinkedHashSet<>(paths.changed());
+        long began = clock.nanos();
+        long capturing = trees.captureNanos();
+        Set<String> toRead = paths.changed();
+        // Looking into what has changed is not a regular cost of polling.
+        long scanning = clock.nanos() - began - (trees.captureNanos() - capturing);
         toRead.addAll(open);
-        long scanned = clock.nanos();
-        poll(readNoted(toRead));
-        // Reading changed models is not a regular cost of polling, so only the share of the models read in turn counts.
-        double turns = toRead.isEmpty() ? 0 : Math.min(1.0, paths.turns() / (double) toRead.size());
-        adjustInterval((long) (scanned - began + (clock.nanos() - scanned) * turns));
+        quiet = toRead.isEmpty();
+        if (!quiet) {
+            poll(read(toRead));
+        }
+        interval.polled(scanning, paths.size());
     }
 
     /** Whether a model is read again before the next complete poll. One without versions waits for complete polls. */
@@ -527,30 +520,6 @@ public final class FileSystemStoragePathSource implements Source {
         emitter.flush();
     }
 
-    /** Lengthens the poll interval when a poll exceeded its share of the time, and shortens it again. */
-    @GuardedBy("lock") private void adjustInterval(long nanos) {
-        Duration wanted = Duration.ofNanos(nanos).multipliedBy(SHARE);
-        Duration most = longer(MAX_INTERVAL, options.pollInterval);
-        Duration adjusted = longer(options.pollInterval, wanted.compareTo(most) > 0 ? most : wanted);
-        // Only a much longer interval is logged, not a single slow poll.
-        Duration notable = options.pollInterval.multipliedBy(LOGGED_FACTOR);
-        boolean was = interval.compareTo(notable) > 0;
-        boolean is = adjusted.compareTo(notable) > 0 && !options.pollInterval.isZero();
-        if (is && !was) {
-            LOG.info(
-                    "a poll of {} base paths takes {} ms, so the next one follows after {} ms instead of {} ms:"
-                            + " polling is limited to 1 % of a processor",
-                    paths.size(), nanos / 1_000_000, adjusted.toMillis(), options.pollInterval.toMillis());
-        } else if (was && !is) {
-            LOG.info("{} base paths are polled every {} ms again", paths.size(), options.pollInterval.toMillis());
-        }
-        interval = options.pollInterval.isZero() ? options.pollInterval : adjusted;
-    }
-
-    private static Duration longer(Duration a, Duration b) {
-        return a.compareTo(b) > 0 ? a : b;
-    }
-
     /** The problems that the latest reads found, in the order of the models' names. */
     public List<Problem> problems() {
         lock.lock();
@@ -567,7 +536,7 @@ public final class FileSystemStoragePathSource implements Source {
     public PollStatistics polling() {
         lock.lock();
         try {
-            return new PollStatistics(pollCount, paths.scans(), reads, interval);
+            return new PollStatistics(pollCount, trees.asked(), poller.reads(), interval.current());
         } finally {
             lock.unlock();
         }
@@ -582,6 +551,7 @@ public final class FileSystemStoragePathSource implements Source {
             if (timer != null) {
                 timer.shutdownNow();
             }
+            trees.close();
         } finally {
             lock.unlock();
         }
@@ -603,13 +573,13 @@ public final class FileSystemStoragePathSource implements Source {
             next.cancel(false);
             next = null;
         }
-        boolean pending = poller.all().stream().anyMatch(FileSystemStoragePathSource::settling);
-        boolean polls = !options.pollInterval.isZero();
+        boolean pending = !quiet && poller.all().stream().anyMatch(FileSystemStoragePathSource::settling);
+        boolean polls = !options.pollInterval.isZero() && !models.isEmpty();
         if (timer == null || (!pending && !polls)) {
             return;
         }
-        Duration soon = longer(options.settle, Duration.ofMillis(10));
-        long left = interval.toNanos() - (clock.nanos() - polledNanos);
+        Duration soon = options.settle.compareTo(Duration.ofMillis(10)) < 0 ? Duration.ofMillis(10) : options.settle;
+        long left = interval.current().toNanos() - (clock.nanos() - polledNanos);
         boolean early = pending && (!polls || soon.toNanos() < left);
         long delay = early ? soon.toNanos() : Math.max(0, left);
         next = timer.schedule(() -> tick(early), delay, TimeUnit.NANOSECONDS);

@@ -5,12 +5,11 @@ package io.nereid.app.client;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.nereid.app.connection.HttpText;
 import io.nereid.app.connection.ServerConnection;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URLEncoder;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
@@ -33,33 +32,24 @@ public final class ServerClient {
     }
 
     public JsonNode get(String path) {
-        return send(connection.request(path).GET().build());
+        return json(connection.exchange("GET", path, null, null));
     }
 
     public JsonNode post(String path, @Nullable JsonNode body) {
-        return send(connection
-                .request(path)
-                .header("content-type", "application/json")
-                .POST(HttpRequest.BodyPublishers.ofString(body == null ? "" : body.toString()))
-                .build());
+        return json(connection.exchange("POST", path, "application/json", body == null ? "" : body.toString()));
     }
 
     JsonNode postText(String path, String text) {
-        return send(connection
-                .request(path)
-                .header("content-type", "text/plain; charset=utf-8")
-                .POST(HttpRequest.BodyPublishers.ofString(text))
-                .build());
+        return json(connection.exchange("POST", path, "text/plain; charset=utf-8", text));
     }
 
     public static String segment(String name) {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    private JsonNode send(HttpRequest request) {
-        HttpResponse<String> response = connection.send(request, HttpResponse.BodyHandlers.ofString());
+    private JsonNode json(HttpText response) {
         String url = connection.server().url();
-        int status = response.statusCode();
+        int status = response.status();
         JsonNode body;
         try {
             body = response.body().isEmpty() ? JSON.createObjectNode() : JSON.readTree(response.body());

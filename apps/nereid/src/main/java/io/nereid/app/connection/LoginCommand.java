@@ -10,7 +10,6 @@ import java.io.Console;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
-import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
@@ -62,9 +61,7 @@ public final class LoginCommand implements Callable<Integer> {
         Credentials given = options.given();
         String token = given != null ? given.token() : ask(server);
         ServerConnection connection = options.connectWith(server, Missing.SERVER, token, err);
-        HttpResponse<String> response =
-                connection.send(connection.request(CHECKED).build(), HttpResponse.BodyHandlers.ofString());
-        int status = response.statusCode();
+        int status = connection.exchange("GET", CHECKED, null, null).status();
         if (status == 401 || status >= 300 && status < 400) {
             ServingException refusal = connection.refusal(status, "the token is not valid");
             if (refusal != null) {

@@ -10,7 +10,10 @@ import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
@@ -20,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * reach no other server. Thread-safe.
  *
  * <pre>{@code
- * HttpResponse<String> response = connection.send(connection.request("/v2").build(), BodyHandlers.ofString());
- * ServingException refused = connection.refusal(response.statusCode(), "the server's text");
+ * HttpText response = connection.exchange("GET", "/v2", null, null);
+ * ServingException refused = connection.refusal(response.status(), "the server's text");
  * }</pre>
  */
 public final class ServerConnection implements ApiConnection {
@@ -30,8 +33,10 @@ public final class ServerConnection implements ApiConnection {
     private final ServerAddress server;
     private final @Nullable Credentials credentials;
     private final Missing missing;
-    private final HttpClient http;
     private final @Nullable SSLContext context;
+
+    /** Created on first use, as it starts threads and most commands do without. */
+    private volatile @Nullable HttpClient http;
 
     /**
      * What a command shows to a server.
@@ -52,17 +57,31 @@ public final class ServerConnection implements ApiConnection {
         this.server = server;
         this.credentials = credentials;
         this.missing = missing;
-        HttpClient.Builder client = HttpClient.newBuilder()
-                .version(HttpClient.Version.HTTP_1_1)
-                .followRedirects(HttpClient.Redirect.NEVER)
-                .connectTimeout(CONNECT_TIMEOUT);
         this.context = server.encrypted() ? tls.context() : null;
-        if (context != null) {
-            client.sslContext(context);
-        } else if (!server.encrypted()) {
-            client.sslContext(NoTls.context());
+    }
+
+    private HttpClient http() {
+        HttpClient ready = http;
+        if (ready != null) {
+            return ready;
         }
-        this.http = client.build();
+        synchronized (this) {
+            ready = http;
+            if (ready == null) {
+                HttpClient.Builder client = HttpClient.newBuilder()
+                        .version(HttpClient.Version.HTTP_1_1)
+                        .followRedirects(HttpClient.Redirect.NEVER)
+                        .connectTimeout(CONNECT_TIMEOUT);
+                if (context != null) {
+                    client.sslContext(context);
+                } else if (!server.encrypted()) {
+                    client.sslContext(NoTls.context());
+                }
+                ready = client.build();
+                http = ready;
+            }
+            return ready;
+        }
     }
 
     /** The server. */
@@ -109,12 +128,55 @@ public final class ServerConnection implements ApiConnection {
     @Override
     public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
         try {
-            return http.send(request, handler);
+            return http().send(request, handler);
         } catch (IOException e) {
             throw unreachable(e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw ServingException.of(ErrorCode.CANCELLED, "interrupted");
+        }
+    }
+
+    /**
+     * Sends one request and reads the response as a text: what a command does that asks the server once.
+     *
+     * @param contentType the type of the body; null without one
+     * @param body the body; null for a request without one
+     * @throws ServingException UNAVAILABLE when there is no response, CANCELLED when the thread is interrupted
+     */
+    public HttpText exchange(String method, String path, @Nullable String contentType, @Nullable String body) {
+        if (server.encrypted() || !PlainHttp.usable()) {
+            HttpRequest.Builder request = request(path);
+            if (contentType != null) {
+                request.header("content-type", contentType);
+            }
+            HttpResponse<String> response = send(
+                    request.method(
+                                    method,
+                                    body == null
+                                            ? HttpRequest.BodyPublishers.noBody()
+                                            : HttpRequest.BodyPublishers.ofString(body))
+                            .build(),
+                    HttpResponse.BodyHandlers.ofString());
+            return new HttpText(response.statusCode(), response.body());
+        }
+        Map<String, String> headers = new LinkedHashMap<>();
+        headers.put("user-agent", "nereid");
+        if (credentials != null) {
+            headers.put("authorization", "Bearer " + credentials.token());
+        }
+        if (contentType != null) {
+            headers.put("content-type", contentType);
+        }
+        try {
+            return PlainHttp.exchange(
+                    method,
+                    URI.create(server.url() + path),
+                    headers,
+                    body == null ? null : body.getBytes(StandardCharsets.UTF_8),
+                    (int) CONNECT_TIMEOUT.toMillis());
+        } catch (IOException e) {
+            throw unreachable(e);
         }
     }
 

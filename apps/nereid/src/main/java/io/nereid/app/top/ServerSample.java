@@ -4,10 +4,10 @@ package io.nereid.app.top;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.client.ServerClient;
+import io.nereid.app.connection.HttpText;
 import io.nereid.app.connection.ServerConnection;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -65,9 +65,8 @@ record ServerSample(long nanos, Map<String, Counters> versions, List<Listed> sta
 
     private static PrometheusSamples page(ServerConnection metrics, String path) {
         try {
-            HttpResponse<String> response =
-                    metrics.send(metrics.request(path).GET().build(), HttpResponse.BodyHandlers.ofString());
-            return PrometheusSamples.read(response.statusCode() == OK ? response.body() : "", LATENCY);
+            HttpText response = metrics.exchange("GET", path, null, null);
+            return PrometheusSamples.read(response.status() == OK ? response.body() : "", LATENCY);
         } catch (ServingException e) {
             if (e.code() == ErrorCode.CANCELLED) {
                 throw e;

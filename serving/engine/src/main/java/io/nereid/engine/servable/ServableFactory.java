@@ -114,7 +114,7 @@ public final class ServableFactory {
         ModelConfig named = config.modelFile().isEmpty()
                 ? config.toBuilder().modelFile(defaultFile(config)).build()
                 : config;
-        return config.toBuilder().document(ModelConfigDocument.of(named)).build();
+        return config.toBuilder().document(ModelConfigDocument.lazy(named)).build();
     }
 
     /** The file name that Triton adds to the configuration of a model without one. */

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.statistics;
 
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /** A histogram with fixed upper bounds, and the sum of the values. Thread-safe, lock-free. */
 public final class Histogram {
@@ -32,7 +34,10 @@ public final class Histogram {
     private static final long[] SIZES = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 
     private final long[] bounds;
-    private final LongAdder[] counts;
+
+    /** The counter of each bucket, made on the first value: most of a server's models have values in few buckets. */
+    private final AtomicReferenceArray<@Nullable LongAdder> counts;
+
     private final LongAdder sum = new LongAdder();
     public final Exemplars exemplars;
 
@@ -49,17 +54,25 @@ public final class Histogram {
     Histogram(long[] bounds) {
         this.bounds = bounds;
         this.exemplars = new Exemplars(bounds);
-        this.counts = new LongAdder[bounds.length + 1];
-        for (int i = 0; i < counts.length; i++) {
-            counts[i] = new LongAdder();
-        }
+        this.counts = new AtomicReferenceArray<>(bounds.length + 1);
     }
 
     void record(long value) {
-        counts[bucket(bounds, value)].increment();
+        counter(bucket(bounds, value)).increment();
         if (value != 0) {
             sum.add(value);
         }
+    }
+
+    private LongAdder counter(int bucket) {
+        LongAdder counter = counts.get(bucket);
+        while (counter == null) {
+            counter = new LongAdder();
+            if (!counts.compareAndSet(bucket, null, counter)) {
+                counter = counts.get(bucket);
+            }
+        }
+        return counter;
     }
 
     /** The index of the first bound that is not below the value; the number of bounds if there is none. */
@@ -80,14 +93,15 @@ public final class Histogram {
      * all bounds.
      */
     public long count(int i) {
-        return counts[i].sum();
+        LongAdder counter = counts.get(i);
+        return counter == null ? 0 : counter.sum();
     }
 
     /** The number of values. */
     long count() {
         long all = 0;
-        for (LongAdder count : counts) {
-            all += count.sum();
+        for (int i = 0; i < counts.length(); i++) {
+            all += count(i);
         }
         return all;
     }

@@ -64,6 +64,12 @@ public final class ModelConfigDocument {
         return completed(ROOT, tree);
     }
 
+    /** As {@link #of}, but the document is made when it is read. Keeps the configuration. */
+    public static Map<String, Object> lazy(ModelConfig config) {
+        // A chain of documents would grow with every change of a served model.
+        return config.document() instanceof LazyDocument ? of(config) : new LazyDocument(config);
+    }
+
     /**
      * Validates a configuration again after its backend has completed it. Only now can some rules be checked, such as a
      * preferred batch size beyond the maximum that the backend found.

@@ -15,9 +15,11 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A digest of files by name, size and modification time, without reading them. Confined to one thread.
+ * A digest of files by name, size and modification time, without reading them; on local file systems also by inode, so
+ * that a file that replaces another one of the same size and time is detected. Confined to one thread.
  */
 public final class Fingerprint {
     private static final int MAX_DEPTH = 16;
@@ -25,6 +27,8 @@ public final class Fingerprint {
 
     private final MessageDigest digest;
     private long newestMillis;
+    private @Nullable Path asked;
+    private boolean local;
 
     public Fingerprint() {
         try {
@@ -62,7 +66,18 @@ public final class Fingerprint {
         text(directory.relativize(file).toString());
         if (!attributes.isDirectory()) {
             text(attributes.size() + " " + attributes.lastModifiedTime());
+            if (attributes.fileKey() != null && local(file.getParent())) {
+                text(attributes.fileKey().toString());
+            }
         }
+    }
+
+    private boolean local(@Nullable Path directory) {
+        if (directory != null && !directory.equals(asked)) {
+            asked = directory;
+            local = LocalFileSystems.contains(directory);
+        }
+        return directory != null && local;
     }
 
     long newestMillis() {

@@ -117,6 +117,19 @@ public final class RepositoryLayout {
         return new Listing(models, problems.list(), true, children.isEmpty());
     }
 
+    /** Whether a root with these entries is a repository, and not a model itself. */
+    public boolean isRepository(Path root, List<Path> children) {
+        return !isModel(root, children);
+    }
+
+    /** What one entry of a repository contributes to its listing. */
+    public Listing listEntry(Path root, Path child) {
+        ProblemCollector problems = new ProblemCollector();
+        List<ModelEntry> models = new ArrayList<>();
+        entry(root, child, models, problems);
+        return new Listing(models, problems.list(), true, false);
+    }
+
     private void entry(Path root, Path child, List<ModelEntry> models, ProblemCollector problems) {
         String name = fileName(child);
         if (name.startsWith(".")) {
@@ -156,7 +169,8 @@ public final class RepositoryLayout {
         return new ModelEntry(stem(fileName), root, directory, file, true);
     }
 
-    static String stem(String fileName) {
+    /** The name of a model that is a file: other files with this prefix belong to it. */
+    public static String stem(String fileName) {
         int dot = fileName.lastIndexOf('.');
         return dot > 0 ? fileName.substring(0, dot) : fileName;
     }

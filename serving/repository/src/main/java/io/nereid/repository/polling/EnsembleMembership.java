@@ -3,6 +3,7 @@
 package io.nereid.repository.polling;
 
 import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
 import java.util.ArrayList;
@@ -19,23 +20,49 @@ import org.jspecify.annotations.Nullable;
 /** The members of each ensemble, as last read. Guarded by the source's lock. */
 public final class EnsembleMembership {
     private final Map<String, List<String>> members = new HashMap<>();
+    private long changes;
+    private @Nullable Inputs inputs;
 
     public void note(StoredModel model) {
         EnsembleScheduling ensemble = model.config().ensemble();
         if (ensemble == null) {
-            members.remove(model.entry().name());
+            forget(model.entry().name());
         } else {
-            members.put(
-                    model.entry().name(),
-                    ensemble.steps().stream()
-                            .map(EnsembleStep::model)
-                            .distinct()
-                            .toList());
+            List<String> now = ensemble.steps().stream()
+                    .map(EnsembleStep::model)
+                    .distinct()
+                    .toList();
+            if (!now.equals(members.put(model.entry().name(), now))) {
+                changes++;
+            }
         }
     }
 
     void forget(String name) {
-        members.remove(name);
+        if (members.remove(name) != null) {
+            changes++;
+        }
+    }
+
+    /**
+     * What decides about the members of ensembles.
+     *
+     * @param overridden models loaded with an override, which need not be in the repository
+     * @param changes number of changes of the members of ensembles
+     */
+    private record Inputs(Found found, Set<String> overridden, long changes) {}
+
+    /**
+     * The ensembles to read although their own files did not change: all of them, when the models that there are have
+     * changed since the last call, or the members of an ensemble.
+     *
+     * @param overridden models loaded with an override, which need not be in the repository
+     */
+    public Set<String> affected(Found found, Set<String> overridden) {
+        Inputs before = inputs;
+        inputs = new Inputs(found, Set.copyOf(overridden), changes);
+        boolean same = before != null && before.found == found && before.equals(inputs);
+        return same ? Set.of() : Set.copyOf(members.keySet());
     }
 
     /** The models of an ensemble's steps. */

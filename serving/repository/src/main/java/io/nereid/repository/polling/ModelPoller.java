@@ -39,6 +39,7 @@ public final class ModelPoller {
     private final int confirmations;
     private final Clock clock;
     private final Map<String, TrackedModel> tracked = new TreeMap<>();
+    private long reads;
 
     /**
      * Creates a poller without models.
@@ -109,6 +110,7 @@ public final class ModelPoller {
         if (entry == null || overridden(name)) {
             return false;
         }
+        reads++;
         models.put(name, noted(layout.read(entry)));
         return true;
     }
@@ -130,6 +132,11 @@ public final class ModelPoller {
     private boolean overridden(String name) {
         TrackedModel t = tracked.get(name);
         return t != null && t.overridden;
+    }
+
+    /** Models read so far by their names. */
+    public long reads() {
+        return reads;
     }
 
     // ---- at the start ----
@@ -201,14 +208,16 @@ public final class ModelPoller {
 
     /**
      * Unloads models that are no longer in the repository. If the root became empty, or the model's directory still
-     * exists, this needs the number of confirmations; an unreadable root never counts.
+     * exists, this needs the number of confirmations; an unreadable root never counts. Returns whether a model is missing.
      */
-    public void missing(Found found) {
+    public boolean missing(Found found) {
+        boolean missed = false;
         List<String> gone = new ArrayList<>();
         for (TrackedModel t : tracked.values()) {
             if (found.has(t.name) || t.scratch != null) {
                 continue;
             }
+            missed = true;
             if (t.root == null || !found.unreadable().contains(t.root)) {
                 t.missing++;
                 boolean doubtful = t.root != null
@@ -226,5 +235,6 @@ public final class ModelPoller {
                 emitter.drop(t);
             }
         }
+        return missed;
     }
 }

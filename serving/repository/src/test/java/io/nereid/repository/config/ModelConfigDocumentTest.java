@@ -41,6 +41,19 @@ class ModelConfigDocumentTest {
     }
 
     @Test
+    void aLazyDocumentIsEqualAndFormsNoChain() {
+        ModelConfig config = read("max_batch_size: 4 optimization { priority: PRIORITY_MIN }");
+        Map<String, Object> lazy = ModelConfigDocument.lazy(config);
+        assertThat(lazy).isEqualTo(ModelConfigDocument.of(config)).containsEntry("max_batch_size", 4L);
+        assertThat(lazy.get("optimization"))
+                .isEqualTo(ModelConfigDocument.of(config).get("optimization"));
+        ModelConfig completed = config.toBuilder().document(lazy).build();
+        assertThat(ModelConfigDocument.lazy(completed))
+                .isNotInstanceOf(LazyDocument.class)
+                .isEqualTo(lazy);
+    }
+
+    @Test
     void whatTheBackendFoundStandsBesideWhatOnlyTheTextKnows() {
         ModelConfig config = read("""
             input { name: "a" data_type: TYPE_FP32 dims: [ 3, -1, -1 ] format: FORMAT_NCHW }
