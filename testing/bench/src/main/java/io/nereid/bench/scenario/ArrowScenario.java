@@ -5,10 +5,10 @@ package io.nereid.bench.scenario;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
+import io.nereid.bench.harness.MeasuredRound;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
-import io.nereid.bench.harness.MeasuredRound;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -44,7 +44,8 @@ public final class ArrowScenario implements Scenario {
             return List.of(BenchmarkResult.skipped(work, "wrk is not on the PATH"));
         }
         Path repository = RequestBodies.identity(setting.directory("arrow"));
-        columns(setting.directory("arrow/columns/1").getParent());
+        setting.directory("arrow/columns/1");
+        columns(setting.directory("arrow/columns"));
         String missing = NativeTreeLibraries.load(setting.scratch());
         if (missing.isEmpty()) {
             try {
