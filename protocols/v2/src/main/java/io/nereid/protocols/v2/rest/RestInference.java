@@ -35,6 +35,9 @@ final class RestInference implements ResponseSink, Runnable {
     private final HttpExchange exchange;
     private final ModelRef model;
     private @Nullable RequestTrace trace;
+    /** Why the type of the body is refused; null when it is not. */
+    private final @Nullable String refusal;
+
     private final boolean arrow;
     private final boolean acceptsArrow;
     private OutputEncoding form = OutputEncoding.JSON;
@@ -47,13 +50,14 @@ final class RestInference implements ResponseSink, Runnable {
         this.exchange = exchange;
         this.model = model;
         this.trace = RestTrace.begin(context, exchange, model);
-        this.arrow = ArrowMediaType.isStream(exchange.header("content-type"));
+        String contentType = exchange.header("content-type");
+        this.refusal = ArrowMediaType.refusal(contentType);
+        this.arrow = ArrowMediaType.isStream(contentType);
         this.acceptsArrow = ArrowMediaType.respondsWithStream(exchange.header("accept"), arrow);
     }
 
     /** Starts the request; the response follows now or later. Called on the event loop. */
     void start() {
-        String refusal = ArrowMediaType.refusal(exchange.header("content-type"));
         if (refusal != null) {
             RestTrace.reply(context, exchange, trace, HttpReply.error(UNSUPPORTED_MEDIA_TYPE, refusal));
             return;
