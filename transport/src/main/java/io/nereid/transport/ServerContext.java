@@ -5,10 +5,13 @@ package io.nereid.transport;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.transport.memory.RequestMemory;
+import io.netty.channel.EventLoop;
 import io.netty.handler.codec.DateFormatter;
 import java.nio.charset.StandardCharsets;
 import java.util.Date;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
@@ -38,7 +41,11 @@ public final class ServerContext {
     /** Whether every address that the server listens on is a loopback address or a Unix domain socket. */
     public volatile boolean local = true;
 
+    private final Map<CheckedLoop, ConnectionChecks> checks = new ConcurrentHashMap<>();
     private volatile Now now;
+
+    /** An event loop and the period of checks in milliseconds. Immutable. */
+    private record CheckedLoop(EventLoop loop, long period) {}
 
     /** The {@code date} header, valid for a second from {@code nanos}. Immutable. */
     private record Now(long nanos, String text, byte[] line) {}
@@ -58,6 +65,12 @@ public final class ServerContext {
 
     public long nanos() {
         return options.clock().nanos();
+    }
+
+    /** The checks that run in an event loop once in so many milliseconds. */
+    public ConnectionChecks checks(EventLoop loop, long periodMillis) {
+        return checks.computeIfAbsent(
+                new CheckedLoop(loop, periodMillis), key -> new ConnectionChecks(key.loop(), key.period()));
     }
 
     @SuppressWarnings("JavaUtilDate") // what the formatter takes

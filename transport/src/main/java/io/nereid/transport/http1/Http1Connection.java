@@ -7,6 +7,7 @@ import io.nereid.base.access.Caller;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.NettyBuffers;
 import io.nereid.transport.AccessLog;
+import io.nereid.transport.ConnectionChecks;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
@@ -32,7 +33,6 @@ import io.netty.channel.socket.DuplexChannel;
 import io.netty.handler.ssl.SslHandler;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GenericFutureListener;
-import io.netty.util.concurrent.ScheduledFuture;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
@@ -132,7 +132,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     /** Whether the reservation of unsent responses is settled once those written before have been sent. */
     private boolean settling;
 
-    private @Nullable ScheduledFuture<?> timer;
+    private ConnectionChecks.@Nullable Check check;
 
     public Http1Connection(ServerContext server, VirtualHostResolver sites, BodyReceiveAllocator reads) {
         this.server = server;
@@ -171,7 +171,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
                         server.options.requestTimeout().toMillis())
                 / 2;
         period = Math.max(20, Math.min(period, 30_000));
-        timer = ctx.channel().eventLoop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
+        check = server.checks(ctx.channel().eventLoop(), period).begin(this::watch);
     }
 
     @Override
@@ -826,18 +826,20 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void handlerRemoved(ChannelHandlerContext ctx) {
-        if (timer != null) {
-            timer.cancel(false);
-        }
+        endCheck();
         dropInput();
         java.util.Objects.requireNonNull(answers).end();
     }
 
+    private void endCheck() {
+        if (check != null) {
+            check.end();
+        }
+    }
+
     @Override
     public void channelInactive(ChannelHandlerContext ctx) {
-        if (timer != null) {
-            timer.cancel(false);
-        }
+        endCheck();
         dropInput();
         java.util.Objects.requireNonNull(answers).end();
         state = State.DISCARD;

@@ -5,6 +5,7 @@ package io.nereid.transport.http2;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.ConnectionChecks;
 import io.nereid.transport.ServerContext;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.HttpReply;
@@ -107,7 +108,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     private boolean pinged;
     private boolean draining;
-    private @Nullable ScheduledFuture<?> timer;
+    private ConnectionChecks.@Nullable Check check;
     private @Nullable ScheduledFuture<?> lastResort;
 
     private Http2ServerConnection(
@@ -204,7 +205,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         Http2Stream whole = connection().connectionStream();
         connection().local().flowController().incrementWindowSize(whole, CONNECTION_WINDOW - 65535);
         long period = Math.max(20, server.options.idleTimeout().toMillis());
-        timer = loop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
+        check = server.checks(loop(), period).begin(this::watch);
     }
 
     /** Runs once in each idle timeout: pings a silent client, and closes the connection if it stays silent. */
@@ -223,11 +224,15 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
 
     @Override
     protected void handlerRemoved0(ChannelHandlerContext ctx) throws Exception {
-        if (timer != null) {
-            timer.cancel(false);
-        }
+        endCheck();
         Objects.requireNonNull(answers).end();
         super.handlerRemoved0(ctx);
+    }
+
+    private void endCheck() {
+        if (check != null) {
+            check.end();
+        }
     }
 
     @Override
@@ -235,9 +240,7 @@ public final class Http2ServerConnection extends Http2ConnectionHandler {
         if (lastResort != null) {
             lastResort.cancel(false);
         }
-        if (timer != null) {
-            timer.cancel(false);
-        }
+        endCheck();
         super.channelInactive(ctx);
         Objects.requireNonNull(answers).end();
     }
