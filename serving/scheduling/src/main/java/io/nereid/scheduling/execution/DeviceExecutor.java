@@ -54,6 +54,7 @@ public final class DeviceExecutor implements AutoCloseable {
     private final Timer timer;
     private final int threads;
     private final int kept;
+    private final boolean lendsThreads;
     private final long idleNanos;
     private final ThreadFactory factory;
     private final ReentrantLock lock = new ReentrantLock();
@@ -112,7 +113,8 @@ public final class DeviceExecutor implements AutoCloseable {
                 IDLE_NANOS,
                 clock,
                 Timer.threaded(name + "-timer"),
-                bound(Threads.named(name), policy));
+                bound(Threads.named(name), policy),
+                false);
     }
 
     /** Creates a pool with the given timer; with 0 threads, runs execute only in {@link #runNext}. */
@@ -127,6 +129,19 @@ public final class DeviceExecutor implements AutoCloseable {
      * @param idleNanos how long the others stay
      */
     DeviceExecutor(int threads, int kept, long idleNanos, Clock clock, Timer timer, ThreadFactory factory) {
+        this(threads, kept, idleNanos, clock, timer, factory, true);
+    }
+
+    /** As above; {@code lendsThreads}: whether a run may use the processors of idle threads, with threads of its own. */
+    private DeviceExecutor(
+            int threads,
+            int kept,
+            long idleNanos,
+            Clock clock,
+            Timer timer,
+            ThreadFactory factory,
+            boolean lendsThreads) {
+        this.lendsThreads = lendsThreads;
         this.clock = clock;
         this.timer = timer;
         this.threads = threads;
@@ -142,7 +157,7 @@ public final class DeviceExecutor implements AutoCloseable {
      */
     public static DeviceExecutor forWaitingRuns(String name, Clock clock) {
         return new DeviceExecutor(
-                MOST_WAITING, 0, IDLE_NANOS, clock, Timer.threaded(name + "-timer"), Threads.named(name));
+                MOST_WAITING, 0, IDLE_NANOS, clock, Timer.threaded(name + "-timer"), Threads.named(name), false);
     }
 
     private static ThreadFactory bound(ThreadFactory factory, HostPolicy policy) {
@@ -166,11 +181,12 @@ public final class DeviceExecutor implements AutoCloseable {
     }
 
     /**
-     * Returns how many runs could begin now at once beside those in progress and those that wait: 0 when the device is busy.
-     * Without a lock: the answer may be out of date when it is used.
+     * Returns how many runs could begin now at once beside those in progress and those that wait: 0 when the device is busy, and for
+     * threads that are bound to processors, since the threads that a library starts are not. Without a lock: the answer may be out
+     * of date when it is used.
      */
     public int idleThreads() {
-        return idleThreads;
+        return lendsThreads ? idleThreads : 0;
     }
 
     @GuardedBy("lock") private void countIdle() {

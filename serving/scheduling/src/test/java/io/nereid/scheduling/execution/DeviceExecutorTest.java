@@ -82,6 +82,9 @@ class DeviceExecutorTest {
                     new SchedulerOptions(10, InlinePolicy.NEVER));
             s.submit(FakeJob.of(1));
             assertThat(allowed.get(20, TimeUnit.SECONDS)).isEqualTo(Integer.toString(core));
+            assertThat(pool.idleThreads())
+                    .as("threads of a library are not bound")
+                    .isZero();
         }
         assertThat(firstAllowed()).as("the test thread is not bound").isEqualTo(core);
     }
