@@ -59,7 +59,7 @@ class ArchitectureTest {
      * modules that it may use. Folders below foundation and serving are used by their last name.
      */
     private static final List<Module> MODULES = modules("""
-        foundation/base | io.nereid.base | . access plugin |
+        foundation/base | io.nereid.base | . access flatbuffers plugin |
         foundation/tensor | io.nereid.tensor | . | base
         foundation/json | io.nereid.json | . | base tensor
         foundation/observe | io.nereid.observe | . metrics | base tensor

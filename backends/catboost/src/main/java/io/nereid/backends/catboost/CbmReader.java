@@ -6,6 +6,7 @@ import io.nereid.backends.catboost.Ctr.Element;
 import io.nereid.backends.catboost.Ctr.Part;
 import io.nereid.backends.catboost.TreeEnsemble.Exact;
 import io.nereid.base.ServingException;
+import io.nereid.base.flatbuffers.FlatBuffersTable;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonValues;
 import java.nio.ByteBuffer;
@@ -71,7 +72,7 @@ final class CbmReader {
         }
         ByteBuffer part = file.slice(file.position(), length).order(ByteOrder.LITTLE_ENDIAN);
         file.position(file.position() + length);
-        return FlatBuffersTable.root(part);
+        return FlatBuffersTable.root(part, ServingException::invalidArgument);
     }
 
     private ParsedModel model(ByteBuffer file) {
@@ -110,13 +111,13 @@ final class CbmReader {
             throw JsonModelReader.bad("it has counts of categories twice");
         }
         for (FlatBuffersTable f : trees.tables(5)) {
-            float[] borders = f.reals(3);
+            float[] borders = f.floats(3);
             for (int i = 0; i < borders.length; i++) {
                 if (Float.isNaN(borders[i]) || (i > 0 && !(borders[i] > borders[i - 1]))) {
                     throw JsonModelReader.bad("borders of a column do not ascend");
                 }
             }
-            FeatureColumn.Nan nan = f.small(5, 0) == 2 ? FeatureColumn.Nan.ABOVE : FeatureColumn.Nan.BELOW;
+            FeatureColumn.Nan nan = f.byteAt(5, 0) == 2 ? FeatureColumn.Nan.ABOVE : FeatureColumn.Nan.BELOW;
             floats.add(new FeatureColumn(f.text(4), place(f, 1, floats.size()), false, borders, nan));
         }
         for (FlatBuffersTable f : trees.tables(4)) {
@@ -126,8 +127,8 @@ final class CbmReader {
     }
 
     private static int place(FlatBuffersTable feature, int field, int number) {
-        int place = feature.whole(field + 1, -1);
-        if (feature.whole(field, -1) != number || place < 0) {
+        int place = feature.intAt(field + 1, -1);
+        if (feature.intAt(field, -1) != number || place < 0) {
             throw ServingException.invalidArgument(
                     "its column indexes have gaps", "save the model without drop_unused_features()");
         }
@@ -140,20 +141,20 @@ final class CbmReader {
             throw JsonModelReader.bad("a combination of categories has no columns");
         }
         List<Element> elements = new ArrayList<>();
-        for (int column : combination.wholes(0)) {
+        for (int column : combination.ints(0)) {
             elements.add(new Element(Part.CATEGORY, JsonModelReader.within(categories, column), 0, 0));
         }
-        ByteBuffer above = combination.list(1, 8);
+        ByteBuffer above = combination.vector(1, 8);
         while (above.hasRemaining()) {
             int column = JsonModelReader.within(floats, above.getInt());
             elements.add(new Element(Part.NUMBER_ABOVE, column, above.getFloat(), 0));
         }
-        ByteBuffer is = combination.list(2, 8);
+        ByteBuffer is = combination.vector(2, 8);
         while (is.hasRemaining()) {
             elements.add(
                     new Element(Part.CATEGORY_IS, JsonModelReader.within(categories, is.getInt()), 0, is.getInt()));
         }
-        int kind = base.small(1, 0);
+        int kind = base.byteAt(1, 0);
         if (kind < 0 || kind >= Ctr.Kind.values().length) {
             throw JsonModelReader.unsupported("combinations of the kind " + kind);
         }
@@ -166,12 +167,12 @@ final class CbmReader {
         int width = switch (base.kind()) {
             case BINARIZED_TARGET_MEAN_VALUE, FLOAT_TARGET_MEAN_VALUE -> 2;
             case COUNTER, FEATURE_FREQ -> 1;
-            case BORDERS -> Math.max(2, table.whole(4, 0));
-            case BUCKETS -> Math.max(1, table.whole(4, 0));
+            case BORDERS -> Math.max(2, table.intAt(4, 0));
+            case BUCKETS -> Math.max(1, table.intAt(4, 0));
         };
         boolean mean = width == 2 && base.kind() != Ctr.Kind.BORDERS && base.kind() != Ctr.Kind.BUCKETS;
-        ByteBuffer places = table.list(1, 1);
-        ByteBuffer blob = table.list(2, 1);
+        ByteBuffer places = table.vector(1, 1);
+        ByteBuffer blob = table.vector(2, 1);
         long rows = blob.limit() / (4L * width);
         int size = 0;
         for (int at = 0; at + 12 <= places.limit(); at += 12) {
@@ -195,7 +196,7 @@ final class CbmReader {
             }
             n++;
         }
-        counted.put(base, Ctr.Table.of(hashes, counts, width, table.whole(3, 0)));
+        counted.put(base, Ctr.Table.of(hashes, counts, width, table.intAt(3, 0)));
     }
 
     /**
@@ -209,8 +210,8 @@ final class CbmReader {
             }
         }
         for (FlatBuffersTable one : trees.tables(6)) {
-            int column = JsonModelReader.within(categories, one.whole(0, -1));
-            for (int value : one.wholes(1)) {
+            int column = JsonModelReader.within(categories, one.intAt(0, -1));
+            for (int value : one.ints(1)) {
                 all.add(new int[] {floats.size() + exact.size(), 0});
                 exact.add(new Exact(column, value));
             }
@@ -222,7 +223,7 @@ final class CbmReader {
             if (c == null || table == null) {
                 throw JsonModelReader.bad("a combination of categories has no counts");
             }
-            float[] borders = one.reals(1);
+            float[] borders = one.floats(1);
             for (int b = 0; b < borders.length; b++) {
                 all.add(new int[] {floats.size() + exact.size() + ctrs.size(), b});
             }
@@ -230,11 +231,11 @@ final class CbmReader {
                     table,
                     base.kind(),
                     base.elements(),
-                    c.real(2, 0),
-                    c.real(3, 1),
-                    c.real(4, 0),
-                    c.real(5, 1),
-                    c.whole(1, 0),
+                    c.floatAt(2, 0),
+                    c.floatAt(3, 1),
+                    c.floatAt(4, 0),
+                    c.floatAt(5, 1),
+                    c.intAt(1, 0),
                     borders));
         }
         slots = all.stream().mapToInt(s -> s[0]).toArray();
@@ -242,25 +243,25 @@ final class CbmReader {
     }
 
     private TreeEnsemble ensemble(FlatBuffersTable trees) {
-        int outputs = trees.whole(0, 0);
-        int[] splitIndexes = trees.wholes(1);
-        int[] sizes = trees.wholes(2);
-        double[] leaves = trees.wides(8);
+        int outputs = trees.intAt(0, 0);
+        int[] splitIndexes = trees.ints(1);
+        int[] sizes = trees.ints(2);
+        double[] leaves = trees.doubles(8);
         if (outputs < 1 || outputs > MOST_OUTPUTS || leaves.length % outputs != 0) {
             throw JsonModelReader.bad("it has " + leaves.length + " leaf values for " + outputs + " sums");
         }
-        double[] biases = trees.wides(16);
+        double[] biases = trees.doubles(16);
         if (biases.length == 0) {
             biases = new double[outputs];
-            Arrays.fill(biases, trees.wide(15, 0));
+            Arrays.fill(biases, trees.doubleAt(15, 0));
         }
         if (biases.length != outputs) {
             throw JsonModelReader.bad("it has " + biases.length + " biases for " + outputs + " sums");
         }
-        double scale = trees.wide(14, 1);
-        ByteBuffer steps = trees.list(10, 4);
+        double scale = trees.doubleAt(14, 1);
+        ByteBuffer steps = trees.vector(10, 4);
         return steps.hasRemaining()
-                ? nonSymmetric(steps, trees.wholes(11), splitIndexes, sizes, leaves, outputs, scale, biases)
+                ? nonSymmetric(steps, trees.ints(11), splitIndexes, sizes, leaves, outputs, scale, biases)
                 : symmetric(splitIndexes, sizes, leaves, outputs, scale, biases);
     }
 

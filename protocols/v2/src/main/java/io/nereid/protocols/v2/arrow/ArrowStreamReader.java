@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.arrow;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.flatbuffers.FlatBuffersTable;
 import io.nereid.tensor.MemoryRegion;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +44,7 @@ final class ArrowStreamReader {
         try {
             return new ArrowStreamReader(body).read();
         } catch (IndexOutOfBoundsException | ArithmeticException e) {
-            throw MetadataTable.damaged("an offset leads out of it");
+            throw damaged("an offset leads out of it");
         }
     }
 
@@ -53,11 +54,11 @@ final class ArrowStreamReader {
             // reads the next one
         }
         if (at != body.size()) {
-            throw MetadataTable.damaged((body.size() - at) + " bytes follow its end");
+            throw damaged((body.size() - at) + " bytes follow its end");
         }
         ArrowSchema found = schema;
         if (found == null) {
-            throw MetadataTable.damaged("it has no schema");
+            throw damaged("it has no schema");
         }
         List<ArrowColumn> columns = new ArrayList<>(found.fields().size());
         for (int i = 0; i < found.fields().size(); i++) {
@@ -97,10 +98,10 @@ final class ArrowStreamReader {
             return false;
         }
         if (length < 0 || length > body.size() - at) {
-            throw MetadataTable.damaged("the metadata at " + at + " has " + length + " bytes, of which "
-                    + (body.size() - at) + " are there");
+            throw damaged("the metadata at " + at + " has " + length + " bytes, of which " + (body.size() - at)
+                    + " are there");
         }
-        MetadataTable message = MetadataTable.root(body.buffer(at, length));
+        FlatBuffersTable message = FlatBuffersTable.root(body.buffer(at, length), ArrowStreamReader::damaged);
         int version = message.shortAt(0, 0);
         if (version != V4 && version != V5) {
             throw ServingException.invalidArgument(
@@ -110,30 +111,29 @@ final class ArrowStreamReader {
         at += length;
         long bytes = message.longAt(3, 0);
         if (bytes < 0 || bytes > body.size() - at) {
-            throw MetadataTable.damaged(
-                    "a message's body has " + bytes + " bytes, of which " + (body.size() - at) + " are there");
+            throw damaged("a message's body has " + bytes + " bytes, of which " + (body.size() - at) + " are there");
         }
-        MetadataTable header = message.table(2);
+        FlatBuffersTable header = message.table(2);
         if (header == null) {
-            throw MetadataTable.damaged("a message has no header");
+            throw damaged("a message has no header");
         }
         header(message.byteAt(1, 0), header, (int) bytes);
         at += (int) bytes;
         return true;
     }
 
-    private void header(int kind, MetadataTable header, int bytes) {
+    private void header(int kind, FlatBuffersTable header, int bytes) {
         ArrowSchema found = schema;
         switch (kind) {
             case SCHEMA -> {
                 if (found != null) {
-                    throw MetadataTable.damaged("it has a second schema");
+                    throw damaged("it has a second schema");
                 }
                 schema = SchemaReader.read(header);
             }
             case RECORD_BATCH -> {
                 if (found == null) {
-                    throw MetadataTable.damaged("a record batch comes before the schema");
+                    throw damaged("a record batch comes before the schema");
                 }
                 RecordBatchReader batch = new RecordBatchReader(header, body, at, bytes);
                 batches.add(batch.read(found));
@@ -152,10 +152,16 @@ final class ArrowStreamReader {
 
     private int nextInt() {
         if (body.size() - at < 4) {
-            throw MetadataTable.damaged("it ends within the length of a message");
+            throw damaged("it ends within the length of a message");
         }
         int value = body.getInt(at);
         at += 4;
         return value;
+    }
+
+    /** The error for bytes that are not an Arrow stream. */
+    static ServingException damaged(String how) {
+        return ServingException.invalidArgument(
+                "the Arrow stream is damaged: " + how, "send the bytes that pyarrow.ipc.new_stream writes, unchanged");
     }
 }

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.arrow;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.flatbuffers.FlatBuffersTable;
 import io.nereid.tensor.MemoryRegion;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -40,15 +41,15 @@ final class RecordBatchReader {
      *
      * @param region the body of the request, in which the batch's body has {@code bodyLength} bytes from {@code bodyAt}
      */
-    RecordBatchReader(MetadataTable batch, MemoryRegion region, int bodyAt, int bodyLength) {
+    RecordBatchReader(FlatBuffersTable batch, MemoryRegion region, int bodyAt, int bodyLength) {
         this.region = region;
         this.bodyAt = bodyAt;
         this.bodyLength = bodyLength;
         this.rows = batch.longAt(0, 0);
-        this.nodes = batch.structs(1, STRUCT);
-        this.buffers = batch.structs(2, STRUCT);
-        this.variadic = batch.structs(4, 8);
-        MetadataTable compression = batch.table(3);
+        this.nodes = batch.vector(1, STRUCT);
+        this.buffers = batch.vector(2, STRUCT);
+        this.variadic = batch.vector(4, 8);
+        FlatBuffersTable compression = batch.table(3);
         if (compression != null) {
             String codec = compression.byteAt(0, 0) == 0 ? "LZ4" : "ZSTD";
             throw ServingException.invalidArgument(
@@ -57,7 +58,7 @@ final class RecordBatchReader {
                             + " Content-Encoding: gzip");
         }
         if (rows < 0) {
-            throw MetadataTable.damaged("a record batch has " + rows + " rows");
+            throw ArrowStreamReader.damaged("a record batch has " + rows + " rows");
         }
     }
 
@@ -72,7 +73,7 @@ final class RecordBatchReader {
             chunks.add(chunk(field));
         }
         if (nodes.hasRemaining() || buffers.hasRemaining() || variadic.hasRemaining()) {
-            throw MetadataTable.damaged("a record batch has more columns than the schema");
+            throw ArrowStreamReader.damaged("a record batch has more columns than the schema");
         }
         return chunks;
     }
@@ -117,11 +118,11 @@ final class RecordBatchReader {
         int count = field.layout().buffers - 1;
         if (field.layout() == ColumnLayout.VIEWS) {
             if (!variadic.hasRemaining()) {
-                throw MetadataTable.damaged(field.label() + " has no number of buffers");
+                throw ArrowStreamReader.damaged(field.label() + " has no number of buffers");
             }
             long given = variadic.getLong();
             if (given < 0 || given > buffers.remaining() / STRUCT) {
-                throw MetadataTable.damaged(field.label() + " has " + given + " buffers");
+                throw ArrowStreamReader.damaged(field.label() + " has " + given + " buffers");
             }
             count = (int) given;
         }
@@ -139,12 +140,12 @@ final class RecordBatchReader {
 
     private void node(ArrowField field, long expected) {
         if (!nodes.hasRemaining()) {
-            throw MetadataTable.damaged("a record batch ends before " + field.label());
+            throw ArrowStreamReader.damaged("a record batch ends before " + field.label());
         }
         long count = nodes.getLong();
         long gone = nodes.getLong();
         if (count != expected) {
-            throw MetadataTable.damaged(field.label() + " has " + count + " values (expected: " + expected + ")");
+            throw ArrowStreamReader.damaged(field.label() + " has " + count + " values (expected: " + expected + ")");
         }
         if (count > Integer.MAX_VALUE - 64) {
             throw ServingException.invalidArgument(
@@ -152,7 +153,7 @@ final class RecordBatchReader {
                     "split the table");
         }
         if (gone < 0 || gone > count) {
-            throw MetadataTable.damaged(field.label() + " has " + gone + " nulls in " + count + " values");
+            throw ArrowStreamReader.damaged(field.label() + " has " + gone + " nulls in " + count + " values");
         }
         length = (int) count;
         nulls = (int) gone;
@@ -160,18 +161,18 @@ final class RecordBatchReader {
 
     private void buffer(ArrowField field) {
         if (!buffers.hasRemaining()) {
-            throw MetadataTable.damaged("a record batch ends before the buffers of " + field.label());
+            throw ArrowStreamReader.damaged("a record batch ends before the buffers of " + field.label());
         }
         long offset = buffers.getLong();
         long bytes = buffers.getLong();
         if (offset < 0 || bytes < 0 || offset > bodyLength || bytes > bodyLength - offset) {
-            throw MetadataTable.damaged("a buffer of " + field.label() + " has " + bytes + " bytes at " + offset
+            throw ArrowStreamReader.damaged("a buffer of " + field.label() + " has " + bytes + " bytes at " + offset
                     + ", outside of the " + bodyLength + " bytes of its record batch");
         }
         used += bytes;
         if (used > bodyLength) {
             // several columns over the same bytes would let a small body become large tensors
-            throw MetadataTable.damaged("the buffers of " + field.label() + " overlap others");
+            throw ArrowStreamReader.damaged("the buffers of " + field.label() + " overlap others");
         }
         at = bodyAt + (int) offset;
         size = (int) bytes;
@@ -183,7 +184,7 @@ final class RecordBatchReader {
 
     private void checkSize(ArrowField field, long needed) {
         if (size < needed) {
-            throw MetadataTable.damaged(
+            throw ArrowStreamReader.damaged(
                     "a buffer of " + field.label() + " has " + size + " bytes (expected: at least " + needed + ")");
         }
     }

@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2.arrow;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.flatbuffers.FlatBuffersTable;
 import io.nereid.json.JsonReader;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -67,37 +68,37 @@ final class SchemaReader {
 
     private SchemaReader() {}
 
-    static ArrowSchema read(MetadataTable schema) {
+    static ArrowSchema read(FlatBuffersTable schema) {
         if (schema.shortAt(0, 0) != 0) {
             throw ServingException.invalidArgument(
                     "the Arrow stream is big-endian (expected: little-endian)", "write it on a little-endian machine");
         }
-        List<MetadataTable> tables = schema.tables(1);
+        List<FlatBuffersTable> tables = schema.tables(1);
         if (tables.size() > MAX_COLUMNS) {
             throw ServingException.invalidArgument(
                     "the table has " + tables.size() + " columns (expected: at most " + MAX_COLUMNS + ")",
                     "send the features as one column of fixed-size lists");
         }
         List<ArrowField> fields = new ArrayList<>(tables.size());
-        for (MetadataTable table : tables) {
+        for (FlatBuffersTable table : tables) {
             fields.add(field(table));
         }
         return new ArrowSchema(List.copyOf(fields), pairs(schema, 2));
     }
 
-    private static Map<String, String> pairs(MetadataTable table, int number) {
+    private static Map<String, String> pairs(FlatBuffersTable table, int number) {
         Map<String, String> pairs = new LinkedHashMap<>();
-        for (MetadataTable pair : table.tables(number)) {
+        for (FlatBuffersTable pair : table.tables(number)) {
             pairs.put(pair.text(0), pair.text(1));
         }
         return pairs;
     }
 
-    private static ArrowField field(MetadataTable outermost) {
+    private static ArrowField field(FlatBuffersTable outermost) {
         String name = outermost.text(0);
         long[] lists = new long[MAX_DEPTH];
         int depth = 0;
-        MetadataTable leaf = outermost;
+        FlatBuffersTable leaf = outermost;
         while (true) {
             if (leaf.has(4)) {
                 throw refused(
@@ -108,10 +109,10 @@ final class SchemaReader {
             if (leaf.byteAt(2, 0) != FIXED_SIZE_LIST) {
                 break;
             }
-            MetadataTable type = leaf.table(3);
-            List<MetadataTable> children = leaf.tables(5);
+            FlatBuffersTable type = leaf.table(3);
+            List<FlatBuffersTable> children = leaf.tables(5);
             if (type == null || children.size() != 1 || type.intAt(0, 0) < 0) {
-                throw MetadataTable.damaged("the list of column '" + name + "' has no size or no values");
+                throw ArrowStreamReader.damaged("the list of column '" + name + "' has no size or no values");
             }
             if (depth == MAX_DEPTH) {
                 throw refused(name, "of lists nested more than " + MAX_DEPTH + " deep", "reduce the dimensions");
@@ -126,9 +127,9 @@ final class SchemaReader {
         return leaf(name, leaf, shape, row(outermost, name, shape));
     }
 
-    private static ArrowField leaf(String name, MetadataTable field, Shape lists, Shape row) {
+    private static ArrowField leaf(String name, FlatBuffersTable field, Shape lists, Shape row) {
         int kind = field.byteAt(2, 0);
-        MetadataTable type = field.table(3);
+        FlatBuffersTable type = field.table(3);
         return switch (kind) {
             case INT -> integer(name, type, lists, row);
             case FLOATING_POINT -> {
@@ -138,7 +139,8 @@ final class SchemaReader {
                     case 1 -> new ArrowField(name, "float", DataType.FP32, ColumnLayout.FIXED, lists, row);
                     case 2 -> new ArrowField(name, "double", DataType.FP64, ColumnLayout.FIXED, lists, row);
                     default ->
-                        throw MetadataTable.damaged("column '" + name + "' has floating-point precision " + precision);
+                        throw ArrowStreamReader.damaged(
+                                "column '" + name + "' has floating-point precision " + precision);
                 };
             }
             case BOOL -> new ArrowField(name, "bool", DataType.BOOL, ColumnLayout.BITS, lists, row);
@@ -155,7 +157,7 @@ final class SchemaReader {
         };
     }
 
-    private static ArrowField integer(String name, @Nullable MetadataTable type, Shape lists, Shape row) {
+    private static ArrowField integer(String name, @Nullable FlatBuffersTable type, Shape lists, Shape row) {
         int bits = type == null ? 0 : type.intAt(0, 0);
         boolean signed = type != null && type.byteAt(1, 0) != 0;
         DataType found = switch (bits) {
@@ -163,7 +165,7 @@ final class SchemaReader {
             case 16 -> signed ? DataType.INT16 : DataType.UINT16;
             case 32 -> signed ? DataType.INT32 : DataType.UINT32;
             case 64 -> signed ? DataType.INT64 : DataType.UINT64;
-            default -> throw MetadataTable.damaged("column '" + name + "' has integers of " + bits + " bits");
+            default -> throw ArrowStreamReader.damaged("column '" + name + "' has integers of " + bits + " bits");
         };
         return new ArrowField(name, (signed ? "int" : "uint") + bits, found, ColumnLayout.FIXED, lists, row);
     }
@@ -190,7 +192,7 @@ final class SchemaReader {
     }
 
     /** The shape of a row: that of the lists, but for the extension type of tensors, whose values are one list. */
-    private static Shape row(MetadataTable field, String name, Shape lists) {
+    private static Shape row(FlatBuffersTable field, String name, Shape lists) {
         if (!pairs(field, 6).getOrDefault("ARROW:extension:name", "").equals("arrow.fixed_shape_tensor")) {
             return lists;
         }
@@ -231,7 +233,7 @@ final class SchemaReader {
         }
         Shape shape = Shape.of(Arrays.copyOf(dims, rank));
         if (shape.isDynamic() || shape.elementCount() != lists.elementCount()) {
-            throw MetadataTable.damaged("column '" + name + "' has lists of " + lists.elementCount()
+            throw ArrowStreamReader.damaged("column '" + name + "' has lists of " + lists.elementCount()
                     + " values, but its metadata has shape " + shape);
         }
         return shape;

@@ -102,7 +102,7 @@ final class TextColumns {
                 }
                 int buffer = body.getInt(view + 8);
                 if (buffer < 0 || buffer >= data.length / 2) {
-                    throw MetadataTable.damaged(
+                    throw ArrowStreamReader.damaged(
                             "a text of " + field.label() + " lies in buffer " + buffer + " of " + data.length / 2);
                 }
                 place(field, body.getInt(view + 12), size, data[2 * buffer], data[2 * buffer + 1]);
@@ -116,7 +116,7 @@ final class TextColumns {
 
     private void place(ArrowField field, long from, long size, int dataAt, int dataSize) {
         if (from < 0 || size < 0 || from > dataSize || size > dataSize - from) {
-            throw MetadataTable.damaged("a text of " + field.label() + " has " + size + " bytes at " + from
+            throw ArrowStreamReader.damaged("a text of " + field.label() + " has " + size + " bytes at " + from
                     + ", outside of its buffer of " + dataSize + " bytes");
         }
         at = dataAt + (int) from;
