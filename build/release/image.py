@@ -31,6 +31,8 @@ LICENCE_PACKAGE = re.compile(r"\bgcc-\d+-base\b")
 # Of the packages: not of use to a program that runs alone.
 UNUSED = re.compile(
     r"usr/share/doc/(?!.*/copyright$)|usr/share/doc/.*/examples/|usr/share/(man|lintian|locale|bug|info|doc-base|base-files|gcc|gdb|perl5)/|"
+    # Vectors of math functions, old name services, debuggers: none of the images' libraries is linked with them.
+    r"(usr/)?lib/[^/]*-linux-gnu/lib(mvec|BrokenLocale|c_malloc_debug|memusage|nsl|nss_compat|nss_hesiod|pcprofile|thread_db)\.so|"
     r"usr/lib/[^/]*-linux-gnu/(gconv|audit)/|usr/share/zoneinfo/(right|posix)/|usr/s?bin/|s?bin/|"
     r"etc/(ca-certificates|update-motd\.d|default|ld\.so\.conf\.d)/|var/(backups|cache|local|log|mail|opt|spool)/"
 )
