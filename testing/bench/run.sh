@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the results table:      testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
 # Is this build worse?          testing/bench/run.sh --compare=BASE [--rounds=N] [--seconds=S] [--warmup=S] [ROW...]
-#                               BASE is the directory of a distribution, or a commit, which is built in a work tree of its own. The servers of
+#                               BASE is the directory of a distribution, or a commit, which is built in a folder of its own. The servers of
 #                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big access json-floats arrow python trees trees-native trees-served batcher engine
@@ -52,8 +52,9 @@ for argument in "$@"; do
                 exit 2
             }
             tree=$here/target/base/$commit
-            if [ ! -d "$tree" ]; then
-                git -C "$root" worktree add --quiet --detach "$tree" "$commit"
+            if [ ! -f "$tree/mvnw" ]; then
+                mkdir -p "$tree"
+                git -C "$root" archive "$commit" | tar -x -C "$tree"
             fi
             base=$(dist "$tree")
             if [ -z "$base" ]; then

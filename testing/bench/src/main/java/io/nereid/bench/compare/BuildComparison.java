@@ -3,6 +3,7 @@
 package io.nereid.bench.compare;
 
 import io.nereid.bench.harness.AllocationProbe;
+import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkResult.Interval;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.LoadGenerator;
@@ -15,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.DoubleSummaryStatistics;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
@@ -196,11 +198,9 @@ public final class BuildComparison {
     }
 
     private static String spread(double[] values) {
-        double[] sorted = values.clone();
-        Arrays.sort(sorted);
-        int n = sorted.length;
-        return number((sorted[(n - 1) / 2] + sorted[n / 2]) / 2) + " (" + number(sorted[0]) + " to "
-                + number(sorted[n - 1]) + ")";
+        DoubleSummaryStatistics all = Arrays.stream(values).summaryStatistics();
+        return number(BenchmarkResult.median(values)) + " (" + number(all.getMin()) + " to " + number(all.getMax())
+                + ")";
     }
 
     private static String number(double value) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench.scenario;
+package io.nereid.bench.control;
 
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
@@ -9,6 +9,7 @@ import io.nereid.bench.harness.LoadGenerator;
 import io.nereid.bench.harness.MeasuredRound;
 import io.nereid.bench.harness.RequestBodies;
 import io.nereid.bench.harness.ServerProcess;
+import io.nereid.bench.scenario.Scenario;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

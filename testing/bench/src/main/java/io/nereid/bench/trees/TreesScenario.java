@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench.scenario;
+package io.nereid.bench.trees;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -10,6 +10,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
+import io.nereid.bench.scenario.Scenario;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;

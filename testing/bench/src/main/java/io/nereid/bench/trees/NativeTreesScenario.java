@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench.scenario;
+package io.nereid.bench.trees;
 
 import io.github.metarank.lightgbm4j.LGBMException;
 import io.nereid.backend.Backend;
@@ -12,6 +12,7 @@ import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.NativeTreeLibraries.Oracle;
+import io.nereid.bench.scenario.Scenario;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;

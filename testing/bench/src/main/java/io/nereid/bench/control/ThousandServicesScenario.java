@@ -1,11 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.bench.scenario;
+package io.nereid.bench.control;
 
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ControlPlaneServer;
 import io.nereid.bench.harness.ProcessStatistics;
+import io.nereid.bench.scenario.Scenario;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
