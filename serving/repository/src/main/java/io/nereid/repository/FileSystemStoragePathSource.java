@@ -139,7 +139,7 @@ public final class FileSystemStoragePathSource implements Source {
      * Statistics of polling. Immutable.
      *
      * @param polls polls of the whole list
-     * @param scans files and directories asked for their modification time, size and inode
+     * @param scans how many times the modification time, size and inode of a file or directory were read
      * @param reads models read
      * @param interval current time between two polls
      */
@@ -536,7 +536,7 @@ public final class FileSystemStoragePathSource implements Source {
     public PollStatistics polling() {
         lock.lock();
         try {
-            return new PollStatistics(pollCount, trees.asked(), poller.reads(), interval.current());
+            return new PollStatistics(pollCount, trees.stampReads(), poller.reads(), interval.current());
         } finally {
             lock.unlock();
         }

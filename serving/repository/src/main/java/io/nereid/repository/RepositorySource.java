@@ -382,7 +382,7 @@ public final class RepositorySource implements Source {
         lock.lock();
         try {
             return new FileSystemStoragePathSource.PollStatistics(
-                    polls, trees == null ? 0 : trees.asked(), poller.reads(), interval.current());
+                    polls, trees == null ? 0 : trees.stampReads(), poller.reads(), interval.current());
         } finally {
             lock.unlock();
         }

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The document of a configuration, made when it is read and given back under memory pressure: its nested maps take
- * several kilobytes, and few of many models are asked for it. Immutable.
+ * several kilobytes, and the documents of most models are never read. Immutable.
  */
 final class LazyDocument extends AbstractMap<String, Object> {
     private final ModelConfig config;

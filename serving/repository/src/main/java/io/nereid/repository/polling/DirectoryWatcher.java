@@ -24,7 +24,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Notifications of the kernel (inotify) about directories of model trees, so that a poll need not ask each file. Only
+ * Notifications of the kernel (inotify) about directories of model trees, so that a poll need not read the stamp of each file. Only
  * for local file systems: a network file system does not notify of changes by other machines. Guarded by the source's
  * lock.
  */
@@ -61,7 +61,9 @@ final class DirectoryWatcher implements AutoCloseable {
         try {
             return new DirectoryWatcher(FileSystems.getDefault().newWatchService(), limit);
         } catch (IOException | UnsupportedOperationException e) {
-            LOG.info("models are polled by asking each file, as the kernel permits no watches: {}", e.getMessage());
+            LOG.info(
+                    "the attributes of each file are read at every poll, as the kernel permits no watches: {}",
+                    e.getMessage());
             return null;
         }
     }
@@ -92,8 +94,8 @@ final class DirectoryWatcher implements AutoCloseable {
     private void exhausted(@Nullable String why) {
         exhausted = true;
         LOG.info(
-                "{} directories of models are watched, and no more are possible ({}): the files of the other models are"
-                        + " asked at each poll; raise fs.inotify.max_user_watches",
+                "{} directories of models are watched, and no more are possible ({}): the attributes of the other models' files are"
+                        + " read at every poll; raise fs.inotify.max_user_watches",
                 owners.size(),
                 why);
     }
@@ -113,7 +115,7 @@ final class DirectoryWatcher implements AutoCloseable {
         }
     }
 
-    /** Stops to watch the directories of a tree. */
+    /** Stops watching the directories of a tree. */
     void release(ModelTree tree) {
         tree.keys.forEach(key -> release(tree, key));
         tree.keys = Set.of();

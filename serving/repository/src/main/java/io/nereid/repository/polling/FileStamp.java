@@ -30,7 +30,7 @@ record FileStamp(long modified, long size, @Nullable Object key, boolean directo
                 directory);
     }
 
-    /** The stamp of a path now, of a link's target; null if it does not exist or cannot be asked. */
+    /** The stamp of a path now, of a link's target; null if it does not exist or cannot be read. */
     static @Nullable FileStamp read(Path path) {
         try {
             return of(Files.readAttributes(path, BasicFileAttributes.class));

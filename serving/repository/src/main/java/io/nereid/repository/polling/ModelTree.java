@@ -49,7 +49,7 @@ public final class ModelTree {
 
     Set<WatchKey> keys = Set.of();
 
-    /** Whether a watcher has been asked to watch it. */
+    /** Whether it has been given to a watcher. */
     boolean offered;
 
     /** Whether each change of its files is notified, or changes the guard. */

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <ul>
  *   <li>Few models: each poll compares all stamps.
- *   <li>Many: the kernel notifies of changes below watched directories, so a poll asks the directories that contain the
+ *   <li>Many: the kernel notifies of changes below watched directories, so a poll reads the stamps of the directories that contain the
  *       models, and the files of trees that cannot be watched: those with symbolic links or with a second name (hard
  *       link) of a file, and those on network file systems. Changes that are not notified (writes through a memory
  *       map, a mount over a directory) are found by a comparison of all stamps in turn, once in fifteen minutes.
@@ -52,7 +52,7 @@ public final class ModelTrees implements AutoCloseable {
     private final Map<Path, Guard> guards = new HashMap<>();
     private final Map<Long, Set<ModelTree>> byTurn = new HashMap<>();
 
-    /** The trees that each poll asks, as they are not watched, not captured yet, or have a file whose stamp is young. */
+    /** The trees whose stamps each poll reads, as they are not watched, not captured yet, or have a file whose stamp is young. */
     private final Set<ModelTree> open = new LinkedHashSet<>();
 
     private boolean guardsChanged = true;
@@ -62,7 +62,7 @@ public final class ModelTrees implements AutoCloseable {
     private long added;
     private long stamps;
     private long captureNanos;
-    private long asked;
+    private long stampReads;
 
     /**
      * Creates an empty set of trees.
@@ -129,7 +129,7 @@ public final class ModelTrees implements AutoCloseable {
         guardsChanged = false;
         long now = clock.millis();
         for (Guard guard : guards.values()) {
-            asked++;
+            stampReads++;
             FileStamp stamp = FileStamp.read(guard.directory);
             guard.changed = stamp == null || !stamp.settled(now) || !Objects.equals(stamp, guard.seen);
             guard.seen = stamp;
@@ -138,7 +138,7 @@ public final class ModelTrees implements AutoCloseable {
     }
 
     /**
-     * The trees that this poll must ask {@link #changed} for; null for all of them. A poll at rest so touches few of many
+     * The trees for which this poll must call {@link #changed}; null for all of them. A poll at rest so touches few of many
      * models, even in memory.
      */
     public @Nullable Collection<ModelTree> candidates() {
@@ -160,11 +160,11 @@ public final class ModelTrees implements AutoCloseable {
         }
         boolean watched = watcher != null && (tree.watched || (tree.absent() && tree.guard.seen != null));
         if (!watched || polls % turns == tree.turn) {
-            asked += tree.size();
+            stampReads += tree.size();
             return !tree.same();
         }
         if (tree.guard.changed) {
-            asked += tree.tops().size();
+            stampReads += tree.tops().size();
             return !tree.sameTops();
         }
         return false;
@@ -183,7 +183,7 @@ public final class ModelTrees implements AutoCloseable {
             }
         }
         stamps += tree.size();
-        asked += tree.size();
+        stampReads += tree.size();
         boolean notified = watcher != null && tree.settled() && (tree.watched || tree.absent());
         if (notified) {
             open.remove(tree);
@@ -194,9 +194,9 @@ public final class ModelTrees implements AutoCloseable {
         return differs;
     }
 
-    /** Files and directories asked for their stamps so far. */
-    public long asked() {
-        return asked;
+    /** Stamps of files and directories read so far. */
+    public long stampReads() {
+        return stampReads;
     }
 
     /** Time spent in captures so far, in nanoseconds. */

@@ -86,13 +86,13 @@ class ModelTreesTest {
     }
 
     @Test
-    void aPollThatFindsNothingAsksTheParentAndOneModelInTurn() {
+    void aPollThatFindsNothingReadsTheParentAndOneModelInTurn() {
         start();
         assertThat(trees.watched()).isEqualTo(2 * MODELS);
         for (int i = 0; i < 2 * MODELS; i++) {
-            long before = trees.asked();
+            long before = trees.stampReads();
             assertThat(poll()).isEmpty();
-            assertThat(trees.asked() - before).isBetween(1L, 1L + 4);
+            assertThat(trees.stampReads() - before).isBetween(1L, 1L + 4);
         }
     }
 
@@ -141,7 +141,7 @@ class ModelTreesTest {
     }
 
     @Test
-    void aTreeWithALinkIsAskedAtEachPoll() throws IOException {
+    void aTreeWithALinkIsReadAtEachPoll() throws IOException {
         Fakes.write(elsewhere.resolve("model.onnx"), "v1");
         Files.createSymbolicLink(root.resolve("m7/1/weights"), elsewhere.resolve("model.onnx"));
         Fakes.touch(elsewhere, LONG_AGO);
@@ -152,7 +152,7 @@ class ModelTreesTest {
     }
 
     @Test
-    void aFileWithASecondNameIsAskedAtEachPoll() throws IOException {
+    void aFileWithASecondNameIsReadAtEachPoll() throws IOException {
         Files.createLink(elsewhere.resolve("second"), root.resolve("m7/1/model.onnx"));
         start();
         Fakes.write(elsewhere.resolve("second"), "version 2");
