@@ -14,6 +14,7 @@ import java.lang.reflect.Executable;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
+import java.lang.reflect.RecordComponent;
 import java.lang.reflect.TypeVariable;
 import java.lang.reflect.WildcardType;
 import java.util.ArrayList;
@@ -184,13 +185,32 @@ final class ApiSignatures {
     }
 
     private static String parameters(Executable e) {
-        AnnotatedType[] types = e.getAnnotatedParameterTypes();
+        AnnotatedType[] types = types(e);
         List<String> texts = new ArrayList<>();
         for (int i = 0; i < types.length; i++) {
             String text = text(types[i]);
             texts.add(e.isVarArgs() && i == types.length - 1 ? text.substring(0, text.length() - 2) + "..." : text);
         }
         return '(' + String.join(",", texts) + ')';
+    }
+
+    /**
+     * The types of the parameters; those of a record's compact constructor from its components: compilers since JDK 21 mark such
+     * parameters as implicit, and reflection leaves out the type arguments of these.
+     */
+    private static AnnotatedType[] types(Executable e) {
+        Class<?> type = e.getDeclaringClass();
+        if (e instanceof Constructor<?> && type.isRecord()) {
+            RecordComponent[] components = type.getRecordComponents();
+            if (Arrays.equals(
+                    e.getParameterTypes(),
+                    Arrays.stream(components).map(RecordComponent::getType).toArray())) {
+                return Arrays.stream(components)
+                        .map(RecordComponent::getAnnotatedType)
+                        .toArray(AnnotatedType[]::new);
+            }
+        }
+        return e.getAnnotatedParameterTypes();
     }
 
     private static String variables(TypeVariable<?>[] variables) {
