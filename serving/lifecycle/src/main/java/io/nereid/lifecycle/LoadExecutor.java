@@ -54,6 +54,7 @@ final class LoadExecutor {
         this.ledger = new MemoryTracker(options.memoryLimitBytes());
         this.priority =
                 new LoadThreadPriority(options.loadNiceness(), LoadThreadPriority.system(), clock, priorityTimer);
+        priority.prepare();
         this.loads = Threads.pool("load", Math.max(options.loadThreads(), options.initialLoadThreads()));
         this.unloads = Threads.pool("unload", options.unloadThreads());
     }

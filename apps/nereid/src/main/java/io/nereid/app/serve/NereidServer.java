@@ -140,6 +140,7 @@ public final class NereidServer {
         this.clock = Clock.system();
         InstalledPlugins plugins = InstalledPlugins.load();
         List<Backend> backends = plugins.backends();
+        BackendPreparation.begin(engineOptions, backends);
         RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());

@@ -60,8 +60,8 @@ public final class LoadThreadPriority {
     private final Clock clock;
     private final Timer timer;
     private final Set<Integer> loading = ConcurrentHashMap.newKeySet();
-    private final AtomicBoolean tried = new AtomicBoolean();
     private final AtomicBoolean checkScheduled = new AtomicBoolean();
+    private @Nullable Thread trial; // guarded by this
     private volatile boolean usable;
     private volatile boolean idleUsable;
     private volatile int usual;
@@ -86,6 +86,16 @@ public final class LoadThreadPriority {
      */
     public static boolean hurries(boolean served, long bytes) {
         return !served && bytes < SMALL;
+    }
+
+    /**
+     * Begins to try whether priorities can be changed, beside the caller: the first load would wait for it, as the
+     * functions of the C library have to be bound for it. Optional.
+     */
+    public void prepare() {
+        if (niceness > 0) {
+            var unused = trial();
+        }
     }
 
     /**
@@ -233,22 +243,36 @@ public final class LoadThreadPriority {
     }
 
     /** Returns whether a lowered priority can be raised again; tried once, on a separate thread. */
-    private synchronized boolean usable() {
-        if (tried.compareAndSet(false, true)) {
-            Thread trial = Threads.named("load-priority").newThread(() -> usable = tryOut());
-            trial.start();
-            try {
-                trial.join();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-                return false;
-            }
-            if (!usable) {
-                LOG.info("loads run at normal priority: this process may not raise the priority of its threads again"
-                        + " (on Linux, CAP_SYS_NICE or 'ulimit -e 20' allow it)");
-            }
+    private boolean usable() {
+        if (usable) {
+            return true;
+        }
+        try {
+            trial().join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
         }
         return usable;
+    }
+
+    /** The thread that tries it, which may have ended. */
+    private synchronized Thread trial() {
+        Thread thread = trial;
+        if (thread == null) {
+            thread = Threads.named("load-priority").newThread(this::decide);
+            trial = thread;
+            thread.start();
+        }
+        return thread;
+    }
+
+    private void decide() {
+        usable = tryOut();
+        if (!usable) {
+            LOG.info("loads run at normal priority: this process may not raise the priority of its threads again"
+                    + " (on Linux, CAP_SYS_NICE or 'ulimit -e 20' allow it)");
+        }
     }
 
     private boolean tryOut() {
