@@ -3,7 +3,7 @@
 """
 Compares the files of two builds of one release: python3 build/release/compare.py FOLDER OTHER-FOLDER
 
-Files have the same bytes, or they are archives of the same files but for lib/classes.jsa, the archive of classes, which the JVM writes in a
+Files have the same bytes, or they are archives of the same files but for lib/classes.aot (or .jsa), the archive of classes, which the JVM writes in a
 different order each time, and the checksums of it. So does the emulated Java 17 of aarch64 with runtime/lib/server/classes.jsa. Ends with 1 and the names of what differs.
 """
 
@@ -17,7 +17,7 @@ import sys
 import tarfile
 import zipfile
 
-ARCHIVE_OF_CLASSES = re.compile(r"(^|/)lib/classes\.jsa$")
+ARCHIVE_OF_CLASSES = re.compile(r"(^|/)lib/classes\.(aot|jsa)$")
 EMULATED = re.compile(r"(^|/)runtime/lib/server/classes\.jsa$")
 CHECKSUMS = re.compile(r"(^|/)(RECORD|md5sums|SHA256SUMS)$")
 

@@ -94,8 +94,17 @@ def runtime(jdk, target, time):
     )  # fmt: skip
     # Times of the modules are part of the key of the archives made below.
     files.normalize(target, time)
-    run([os.path.join(target, "bin", "java"), *access(jdk.major), "-Xshare:dump"])
-    files.normalize(target, time)
+    if not ahead_of_time(jdk):
+        run([os.path.join(target, "bin", "java"), *access(jdk.major), "-Xshare:dump"])
+        files.normalize(target, time)
+
+
+def ahead_of_time(jdk):
+    """
+    Whether the archive of classes is an ahead-of-time cache. It has the JDK's own classes as well: the runtime's archive of those would be
+    of use with NEREID_CDS=off and collectors that the cache is not for, and is left out for its 16 MB.
+    """
+    return jdk.major >= 25
 
 
 def strip(path, platform):
@@ -155,11 +164,12 @@ def archive(stage, jdk, time):
     jars = [os.path.join(stage, "lib", name) for name in sorted(os.listdir(os.path.join(stage, "lib"))) if name.endswith(".jar")]
     kubernetes = os.path.join(stage, "lib", "kubernetes")
     jars += [os.path.join(kubernetes, name) for name in sorted(os.listdir(kubernetes)) if name.endswith(".jar")]
-    made = os.path.join(stage, "lib", "classes.jsa")
+    made = os.path.join(stage, "lib", "classes.aot" if ahead_of_time(jdk) else "classes.jsa")
+    into = "-XX:AOTCacheOutput" if ahead_of_time(jdk) else "-XX:ArchiveClassesAtExit"
     native = os.path.join(stage, "lib", "native")
     run(
         [
-            os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", f"-XX:ArchiveClassesAtExit={made}.new",
+            os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", f"{into}={made}.new",
             "-Dnereid.home=" + stage, *(f"-D{name}={native}" for name in NATIVE_PATHS), "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "all",
         ],
         env={"HOME": os.path.dirname(stage), "LC_ALL": "C.UTF-8"},

@@ -138,7 +138,7 @@ class Release:
     def bare(self):
         begun = clock.monotonic()
         root = os.path.join(self.work, self.platform.name + "-no-runtime", self.name)
-        shutil.copytree(self.stage, root, symlinks=True, ignore=shutil.ignore_patterns("runtime", "classes.jsa"))
+        shutil.copytree(self.stage, root, symlinks=True, ignore=shutil.ignore_patterns("runtime", "classes.jsa", "classes.aot"))
         files.normalize(root, self.time)
         self.archive(f"{self.name}-{self.platform.name}-no-runtime.tar.gz", root, begun)
         for generated in GENERATED:

@@ -39,6 +39,12 @@ static int is_collector(const char *flag) {
     return starts_with(flag, "-XX:+Use") && length > 10 && strcmp(flag + length - 2, "GC") == 0;
 }
 
+/* The JVM refuses the distribution's cache beside flags of this kind. */
+static int of_archive(const char *flag) {
+    return starts_with(flag, "-Xshare") || starts_with(flag, "-XX:SharedArchiveFile") || starts_with(flag, "-XX:ArchiveClassesAtExit") ||
+           starts_with(flag, "-XX:AOT");
+}
+
 int main(int argc, char **argv) {
     static char home[4096];
     ssize_t length = readlink("/proc/self/exe", home, sizeof home - 1);
@@ -67,7 +73,7 @@ int main(int argc, char **argv) {
 
     // The user's flags, apart at blanks.
     static char *flags[256];
-    int flag_count = 0, collector = 0;
+    int flag_count = 0, collector = 0, archive = 1;
     const char *given = getenv("NEREID_JAVA_OPTS");
     if (given != NULL) {
         char *rest = NULL;
@@ -77,11 +83,12 @@ int main(int argc, char **argv) {
                 stop("NEREID_JAVA_OPTS has more than 256 flags; the next is", flag);
             }
             collector |= is_collector(flag);
+            archive &= !of_archive(flag);
             flags[flag_count++] = flag;
         }
     }
     const char *cds = getenv("NEREID_CDS");
-    int archive = cds == NULL || strcmp(cds, "off") != 0;
+    archive &= cds == NULL || strcmp(cds, "off") != 0;
 
     static char java[4200], path[4200];
     snprintf(java, sizeof java, "%s/runtime/bin/java", home);
@@ -93,7 +100,7 @@ int main(int argc, char **argv) {
     size_t size = 0;
     while ((length = getline(&line, &size, file)) > 0) {
         if (line[length - 1] == '\n') line[length - 1] = 0;
-        if (!archive && starts_with(line, "-XX:SharedArchiveFile=")) continue;
+        if (!archive && (starts_with(line, "-XX:SharedArchiveFile=") || starts_with(line, "-XX:AOTCache="))) continue;
         if (collector && is_collector(line)) continue;
         // The main class is the last line; the user's flags come before it.
         if (strcmp(line, "io.nereid.app.Main") == 0) {

@@ -25,9 +25,9 @@ def _restore_times() -> None:
     with, and installers give files the time of the installation. Without the right to change that, it only starts slower.
     """
     time = int((_HOME / "TIME").read_text(encoding="ascii"))
-    archive = _HOME / "lib" / "classes.jsa"
+    archive = next((_HOME / "lib").glob("classes.*"), None)
     try:
-        if not archive.exists() or archive.stat().st_mtime == time:
+        if archive is None or archive.stat().st_mtime == time:
             return
         others = [path for path in _HOME.rglob("*") if path.is_file() and path != archive]
         for path in [*others, archive]:

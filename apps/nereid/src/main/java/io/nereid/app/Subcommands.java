@@ -86,7 +86,7 @@ final class Subcommands {
             "help");
 
     /** Commands that read the options of other commands, or run them. */
-    private static final Set<String> READ_OTHERS = Set.of("cds", "completion", "config", "man-page");
+    private static final Set<String> READ_OTHERS = Set.of("completion", "config", "man-page");
 
     private Subcommands() {}
 
@@ -127,6 +127,10 @@ final class Subcommands {
 
     /** Adds a command with all its options. */
     static void add(CommandLine program, String name) {
+        if (name.equals("cds")) {
+            program.addSubcommand(new CdsCommand(Main::commandLine));
+            return;
+        }
         program.addSubcommand(type(name));
         if (name.equals("serve")) {
             IgnoredFlags.addTo(

@@ -6,11 +6,10 @@ import io.nereid.app.operator.OperatorTraining;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.concurrent.Callable;
+import java.util.function.Function;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /**
  * A training run for class-data sharing (CDS). The launcher runs it once and archives the classes that it loads, for faster
@@ -26,24 +25,23 @@ public final class CdsCommand implements Callable<Integer> {
     @Parameters(arity = "0..1", paramLabel = "PROGRAM", defaultValue = "serve", description = "serve, operator or all")
     String program = "serve";
 
-    @Spec
-    @SuppressWarnings("NullAway.Init") // set by picocli
-    private CommandSpec spec;
+    private final Function<String[], CommandLine> commands;
+
+    /** @param commands makes the program for a run with some arguments, as each run of it does */
+    public CdsCommand(Function<String[], CommandLine> commands) {
+        this.commands = commands;
+    }
 
     @Override
     public Integer call() throws Exception {
         return switch (program) {
-            case "serve" -> ServeTraining.run(all());
+            case "serve" -> ServeTraining.run(commands);
             case "operator" -> OperatorTraining.run();
-            case "all" -> Math.max(ServeTraining.run(all()), OperatorTraining.run());
+            case "all" -> Math.max(ServeTraining.run(commands), OperatorTraining.run());
             default ->
                 throw ServingException.of(
                         ErrorCode.INVALID_ARGUMENT,
                         "there is no training run of '" + program + "'; use serve, operator or all");
         };
-    }
-
-    private CommandLine all() {
-        return spec.root().commandLine();
     }
 }

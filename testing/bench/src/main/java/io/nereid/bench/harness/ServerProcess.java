@@ -96,7 +96,7 @@ public final class ServerProcess implements AutoCloseable {
         for (int i = 1; i < model.length && !model[i].startsWith("io.nereid."); i++) {
             if (model[i].equals("-cp") || model[i].equals("-classpath")) {
                 i++;
-            } else if (!model[i].startsWith("-XX:SharedArchiveFile")) {
+            } else if (!model[i].startsWith("-XX:SharedArchiveFile") && !model[i].startsWith("-XX:AOTCache")) {
                 command.add(model[i]);
             }
         }
