@@ -94,16 +94,12 @@ def runtime(jdk, target, time):
     )  # fmt: skip
     # Times of the modules are part of the key of the archives made below.
     files.normalize(target, time)
-    if not ahead_of_time(jdk):
-        run([os.path.join(target, "bin", "java"), *access(jdk.major), "-Xshare:dump"])
-        files.normalize(target, time)
+    run([os.path.join(target, "bin", "java"), *access(jdk.major), "-Xshare:dump"])
+    files.normalize(target, time)
 
 
 def ahead_of_time(jdk):
-    """
-    Whether the archive of classes is an ahead-of-time cache. It has the JDK's own classes as well: the runtime's archive of those would be
-    of use with NEREID_CDS=off and collectors that the cache is not for, and is left out for its 16 MB.
-    """
+    """Whether the archive of classes is an ahead-of-time cache."""
     return jdk.major >= 25
 
 
@@ -157,20 +153,31 @@ def _has(folder, library):
     return any(word in name for name in os.listdir(folder))
 
 
+def compiler(stage):
+    """The compiler's thresholds of the launcher: an ahead-of-time cache starts with what was compiled in its training."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.path.dirname(stage), "NEREID_CDS": "off", "NEREID_LAUNCH": "print"}
+    return [flag for flag in run([os.path.join(stage, "bin", "nereid"), "serve"], env=environment).splitlines() if flag.startswith("-XX:Tier")]
+
+
 def archive(stage, jdk, time):
-    """Makes the archive of the classes of the server and the operator, with the runtime inside."""
+    """
+    Makes the archive of classes, with the runtime inside. A start with an ahead-of-time cache loads all classes of it: it is for the server
+    alone. The operator has the runtime's own archive then, of the JDK's classes.
+    """
     files.normalize(stage, time)
+    ahead = ahead_of_time(jdk)
     # In the order of the launcher's class path.
     jars = [os.path.join(stage, "lib", name) for name in sorted(os.listdir(os.path.join(stage, "lib"))) if name.endswith(".jar")]
-    kubernetes = os.path.join(stage, "lib", "kubernetes")
-    jars += [os.path.join(kubernetes, name) for name in sorted(os.listdir(kubernetes)) if name.endswith(".jar")]
-    made = os.path.join(stage, "lib", "classes.aot" if ahead_of_time(jdk) else "classes.jsa")
-    into = "-XX:AOTCacheOutput" if ahead_of_time(jdk) else "-XX:ArchiveClassesAtExit"
+    if not ahead:
+        kubernetes = os.path.join(stage, "lib", "kubernetes")
+        jars += [os.path.join(kubernetes, name) for name in sorted(os.listdir(kubernetes)) if name.endswith(".jar")]
+    made = os.path.join(stage, "lib", "classes.aot" if ahead else "classes.jsa")
+    into = "-XX:AOTCacheOutput" if ahead else "-XX:ArchiveClassesAtExit"
     native = os.path.join(stage, "lib", "native")
     run(
         [
-            os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", f"{into}={made}.new",
-            "-Dnereid.home=" + stage, *(f"-D{name}={native}" for name in NATIVE_PATHS), "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "all",
+            os.path.join(stage, "runtime", "bin", "java"), *access(jdk.major), "-XX:+UseSerialGC", *compiler(stage), f"{into}={made}.new",
+            "-Dnereid.home=" + stage, *(f"-D{name}={native}" for name in NATIVE_PATHS), "-cp", ":".join(jars), "io.nereid.app.Main", "cds", "serve" if ahead else "all",
         ],
         env={"HOME": os.path.dirname(stage), "LC_ALL": "C.UTF-8"},
     )  # fmt: skip
