@@ -41,6 +41,15 @@ public interface BatchRunner {
     boolean joinable(InferenceJob a, InferenceJob b);
 
     /**
+     * Returns the length of a job's rows in a run of its own: jobs of different lengths may share a batch, in which every
+     * row is computed with the greatest length. 0 where {@link #joinable} jobs have the same shapes. Pure and quick, as
+     * that method.
+     */
+    default int length(InferenceJob job) {
+        return 0;
+    }
+
+    /**
      * Called when an instance was removed and its last run has ended, so that its memory can be freed. If the number of
      * instances grows again later, the instance gets runs only after this method has returned. Not called when the
      * scheduler is closed.
