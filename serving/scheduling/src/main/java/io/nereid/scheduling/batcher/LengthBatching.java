@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A run of {@code rows} with the length {@code longest} takes {@code fixed + position * rows * longest}: the fit of
  * {@link LinearRunTime} over the measured runs, in positions instead of rows. All jobs that wait are divided into batches
- * so that their runs take the least time together. Sorted by length, each batch of the best division is a range, which
- * one pass of dynamic programming finds. The batch that has the job at the head of the queue is the one that runs, so
+ * so that their runs take the least time together. Sorted by length, each batch of the best division is a range (where
+ * all jobs have as many rows), and one pass of dynamic programming finds it. The batch that has the job at the head of the queue is the one that runs, so
  * every job runs at the latest when all that were queued before it have run.
  *
  * <p>Only jobs of the head's priority level are considered, and at most {@link #WINDOW} of them. Guarded by the lock of
