@@ -65,7 +65,7 @@ public record PaddingPolicy(
     }
 
     /**
-     * Reads the policy of a complete configuration; null if the model has none of the parameters.
+     * Reads the policy of a complete configuration; null if the model sets no parameter of it.
      *
      * @throws ServingException INVALID_ARGUMENT when a parameter is invalid, or does not fit the configuration
      */
@@ -157,14 +157,24 @@ public record PaddingPolicy(
                 for (int i = 0; i < type.size(); i++) {
                     to.put(value.shiftRight(8 * i).byteValue());
                 }
-            } else if (type == DataType.FP64) {
-                to.putDouble(Double.parseDouble(text));
-            } else if (type == DataType.FP32) {
-                to.putFloat(Float.parseFloat(text));
-            } else if (type == DataType.FP16) {
-                to.putShort(SmallFloats.fp16(Double.parseDouble(text)));
-            } else if (type == DataType.BF16) {
-                to.putShort(SmallFloats.bf16(Double.parseDouble(text)));
+            } else if (type.isFloatingPoint()) {
+                expected = "a number that fits the type, NaN, Infinity or -Infinity";
+                double value = Double.parseDouble(text);
+                double kept = switch (type) {
+                    case FP16 -> SmallFloats.fp16ToFloat(SmallFloats.fp16(value));
+                    case BF16 -> SmallFloats.bf16ToFloat(SmallFloats.bf16(value));
+                    case FP32 -> (float) value;
+                    default -> value;
+                };
+                if (Double.isInfinite(kept) && !text.endsWith("Infinity")) {
+                    throw new NumberFormatException();
+                }
+                switch (type) {
+                    case FP16 -> to.putShort(SmallFloats.fp16(value));
+                    case BF16 -> to.putShort(SmallFloats.bf16(value));
+                    case FP32 -> to.putFloat((float) value);
+                    default -> to.putDouble(value);
+                }
             } else {
                 expected = "an input of a type of fixed size";
                 throw new NumberFormatException();

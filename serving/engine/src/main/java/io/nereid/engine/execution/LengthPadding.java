@@ -162,32 +162,47 @@ final class LengthPadding {
     /**
      * Verifies outputs, and switches padding off if one that is to be cut back does not have the length.
      *
-     * @param length the length of every row of the run
+     * @param length the length of every row of the run, at least 0
      * @return whether all outputs can be cut back
      */
     boolean fits(List<Tensor> tensors, int length) {
-        if (off || length < 0) {
-            return true;
-        }
-        for (Tensor t : tensors) {
+        for (int i = 0; i < tensors.size(); i++) {
+            Tensor t = tensors.get(i);
             for (int axis : axes(t.name())) {
                 if (axis >= t.shape().rank() || t.shape().dim(axis) != length) {
-                    off = true;
-                    LOG.warn(
-                            "model '{}': output '{}' of shape {} does not have the length {} of its inputs in dimension {}; padding is off"
-                                    + " until the model is loaded again (give the dimension its size, or name the outputs with that length in"
-                                    + " parameter {})",
-                            model,
-                            t.name(),
-                            t.shape(),
-                            length,
-                            axis,
-                            PaddingPolicy.OUTPUTS);
+                    switchOff(t, axis, length);
                     return false;
                 }
             }
         }
         return true;
+    }
+
+    /**
+     * Switches padding off if outputs of a request that ran alone show that they could not be cut back.
+     *
+     * @param length the request's length; {@link #NONE} teaches nothing
+     */
+    void learn(List<Tensor> tensors, int length) {
+        if (!off && length >= 0) {
+            fits(tensors, length);
+        }
+    }
+
+    private void switchOff(Tensor t, int axis, int length) {
+        if (off) {
+            return;
+        }
+        off = true;
+        LOG.warn(
+                "model '{}': output '{}' of shape {} does not have the length {} of its inputs in dimension {}; padding is off until"
+                        + " the model is loaded again (give the dimension its size, or name the outputs with that length in parameter {})",
+                model,
+                t.name(),
+                t.shape(),
+                length,
+                axis,
+                PaddingPolicy.OUTPUTS);
     }
 
     /** The failure of a padded batch whose outputs cannot be cut back; its requests then run alone. */

@@ -47,7 +47,7 @@ public final class OutputSplitter {
             check(outputs, wanted, job.batchSize());
             LengthPadding lengths = plan.lengths();
             if (lengths != null) {
-                lengths.fits(outputs, lengths.length(job.request().inputs()));
+                lengths.learn(outputs, lengths.length(job.request().inputs()));
             }
             if (plan.plainOutputs()) {
                 return outputs;

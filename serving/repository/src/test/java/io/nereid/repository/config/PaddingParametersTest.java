@@ -83,9 +83,17 @@ class PaddingParametersTest {
                 .hasSize(8);
         assertThat(PaddingPolicy.element(DataType.FP16, "1.5")).containsExactly(0x00, 0x3e);
         assertThat(PaddingPolicy.element(DataType.BF16, "1.5")).containsExactly(0xc0, 0x3f);
-        assertThat(PaddingPolicy.element(DataType.FP32, "-inf".replace("inf", "Infinity")))
-                .containsExactly(0, 0, 0x80, 0xff);
+        assertThat(PaddingPolicy.element(DataType.FP32, "-Infinity")).containsExactly(0, 0, 0x80, 0xff);
         assertThat(PaddingPolicy.element(DataType.FP64, "1")).containsExactly(0, 0, 0, 0, 0, 0, 0xf0, 0x3f);
+    }
+
+    @Test
+    void aNumberThatItsTypeCannotHoldIsReported() {
+        assertThatThrownBy(() -> PaddingPolicy.element(DataType.FP16, "70000"))
+                .hasMessage(
+                        "'70000' for type FP16 (expected: a number that fits the type, NaN, Infinity or -Infinity)");
+        assertThatThrownBy(() -> PaddingPolicy.element(DataType.FP64, "1e999"))
+                .hasMessageContaining("a number that fits");
     }
 
     @ParameterizedTest
