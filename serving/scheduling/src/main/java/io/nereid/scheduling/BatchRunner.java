@@ -34,7 +34,7 @@ public interface BatchRunner {
     void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason);
 
     /**
-     * Returns whether two jobs may share a batch: equal shapes beyond the first dimension and the same set of inputs.
+     * Returns whether two jobs may share a batch: the same inputs, of equal or padded shapes beyond the first dimension.
      * Pure and quick: it is called while the queue is locked. An equivalence: a batch is compared with its first job
      * only.
      */
