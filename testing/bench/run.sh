@@ -5,7 +5,8 @@
 #                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big access json-floats arrow python trees trees-native trees-served batcher engine
-#       embedded tflite ensemble cache gateway cold-start thousand models lifecycle minilm start overload soak
+#       embedded tflite ensemble cache gateway cold-start thousand models lifecycle minilm minilm-lengths start
+#       overload soak
 # The row overload takes a minute (--soak=10 for a short check); the row soak takes ten minutes (--soak=600), and the exit status
 # is 1 when a request failed or memory grew.
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run; the row tflite needs a model, which

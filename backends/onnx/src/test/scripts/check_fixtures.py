@@ -119,6 +119,15 @@ def checks():
     yield "ragged_sum.onnx", lambda f: same(run(f, VALUES=ragged, BOUNDS=bounds)[0], [[3], [0], [12]])
     yield "column.onnx", lambda f: same(run(f, X=ragged)[0], -ragged)
 
+    def padded(f):
+        ids, mask = np.array([[3, 1, 4]]), np.ones((1, 3), np.int64)
+        alone = run(f, input_ids=ids, attention_mask=mask)
+        wide = run(f, input_ids=np.pad(ids, ((0, 0), (0, 2))), attention_mask=np.pad(mask, ((0, 0), (0, 2))))
+        for a, b in zip(alone, [wide[0][:, :3], wide[1][:, :3, :3], wide[2]]):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+
+    yield "encoder.onnx", padded
+
     def gather(f):
         same(run(f, INDEX=np.array([[0, -1]]))[0], [[10, 40]])
         fails(lambda: run(f, INDEX=np.array([[4]])), "idx=4 must be within the inclusive range")

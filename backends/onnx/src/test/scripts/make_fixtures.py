@@ -282,6 +282,50 @@ def fed_by_the_server() -> None:
     )
 
 
+def encoder() -> None:
+    table = np.sin(np.arange(16 * 8)).reshape(16, 8)
+    put(
+        "encoder.onnx",
+        model(
+            [
+                node("Gather", ["TABLE", "input_ids"], ["X"]),
+                node("Transpose", ["X"], ["XT"], perm=[0, 2, 1]),
+                node("MatMul", ["X", "XT"], ["SCORES"]),
+                node("Cast", ["attention_mask"], ["MASK"], to=F32),
+                node("Sub", ["one", "MASK"], ["HIDDEN"]),
+                node("Mul", ["HIDDEN", "far"], ["BIAS"]),
+                node("Unsqueeze", ["BIAS", "axis1"], ["BIAS1"]),
+                node("Add", ["SCORES", "BIAS1"], ["MASKED"]),
+                node("Softmax", ["MASKED"], ["attention"], axis=-1),
+                node("MatMul", ["attention", "X"], ["CONTEXT"]),
+                node("Add", ["CONTEXT", "X"], ["BOTH"]),
+                node("Tanh", ["BOTH"], ["tokens"]),
+                node("Unsqueeze", ["MASK", "axis2"], ["MASK2"]),
+                node("Mul", ["tokens", "MASK2"], ["OWN"]),
+                node("ReduceSum", ["OWN", "axis1"], ["TOTAL"], keepdims=0),
+                node("ReduceSum", ["MASK2", "axis1"], ["COUNT"], keepdims=0),
+                node("Div", ["TOTAL", "COUNT"], ["pooled"]),
+            ],
+            [tensor("input_ids", I64, "batch", "length"), tensor("attention_mask", I64, "batch", "length")],
+            [
+                tensor("tokens", F32, "batch", "length", 8),
+                tensor("attention", F32, "batch", "length", "length"),
+                tensor("pooled", F32, "batch", 8),
+            ],
+            [
+                const("TABLE", table, np.float32),
+                const("one", 1, np.float32),
+                const("far", -1e9, np.float32),
+                const("axis1", [1], np.int64),
+                const("axis2", [2], np.int64),
+            ],
+        ),
+        "runs",
+        "input_ids (0 to 15), attention_mask int64[batch,length] -> tokens fp32[batch,length,8], attention fp32[batch,length,length], "
+        "pooled fp32[batch,8]: one layer of attention; positions with mask 0 do not count",
+    )
+
+
 def failures_at_run() -> None:
     put(
         "gather.onnx",
@@ -593,6 +637,7 @@ def main() -> None:
     arithmetic()
     shapes()
     fed_by_the_server()
+    encoder()
     failures_at_run()
     strings()
     foreign_operators()

@@ -14,6 +14,8 @@ public enum BatchCloseReason {
     MAX_SIZE,
     /** The next request has other shapes or inputs. */
     SHAPE,
+    /** Requests of other lengths waited, but to pad with them would have taken longer than another run. */
+    LENGTH,
     /** The oldest request had waited for the maximum queue delay, and no preferred size was reached. */
     DELAY,
     /** An instance was free, no other request waited, and none was expected in time. */

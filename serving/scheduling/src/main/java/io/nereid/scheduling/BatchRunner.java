@@ -34,11 +34,20 @@ public interface BatchRunner {
     void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason);
 
     /**
-     * Returns whether two jobs may share a batch: equal shapes beyond the first dimension and the same set of inputs.
+     * Returns whether two jobs may share a batch: the same inputs, of equal or padded shapes beyond the first dimension.
      * Pure and quick: it is called while the queue is locked. An equivalence: a batch is compared with its first job
      * only.
      */
     boolean joinable(InferenceJob a, InferenceJob b);
+
+    /**
+     * Returns the length of a job's rows in a run of its own: jobs of different lengths may share a batch, in which every
+     * row is computed with the greatest length. 0 where {@link #joinable} jobs have the same shapes. Pure and quick, as
+     * that method.
+     */
+    default int length(InferenceJob job) {
+        return 0;
+    }
 
     /**
      * Called when an instance was removed and its last run has ended, so that its memory can be freed. If the number of

@@ -22,6 +22,7 @@ import io.nereid.bench.scenario.JsonScenario;
 import io.nereid.bench.scenario.LifecycleScenario;
 import io.nereid.bench.scenario.ManyModelsScenario;
 import io.nereid.bench.scenario.MinilmScenario;
+import io.nereid.bench.scenario.MixedLengthsScenario;
 import io.nereid.bench.scenario.OverloadScenario;
 import io.nereid.bench.scenario.PythonBackendScenario;
 import io.nereid.bench.scenario.ResponseCacheScenario;
@@ -104,6 +105,7 @@ public final class Bench {
         rows.put("models", new ManyModelsScenario());
         rows.put("lifecycle", new LifecycleScenario());
         rows.put("minilm", new MinilmScenario());
+        rows.put("minilm-lengths", new MixedLengthsScenario());
         rows.put("start", new StartupScenario());
         rows.put("overload", new OverloadScenario());
         rows.put("soak", new SoakScenario());

@@ -18,6 +18,7 @@ import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.PaddingPolicy;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -39,7 +40,7 @@ import org.slf4j.LoggerFactory;
  * <p>Applies the batch part of {@link BatchSizePolicy}: adds rows up to the next allowed size, as copies of a row
  * whose results are discarded, and pads inputs of different shapes. Outputs of padded inputs are returned as the model
  * computed them. A single job of an allowed size is not padded. Requests that are split do not share a padded batch,
- * so that all pieces of a response have the same shape.
+ * so that all pieces of a response have the same shape. With {@link LengthPadding} outputs are cut back instead.
  */
 public final class BatchExecution implements BatchRunner, AutoCloseable {
     /** The model parameter that adds the response parameter {@link #BATCH_ID}. */
@@ -96,6 +97,12 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.clock = clock;
         this.idleThreads = idleThreads;
         // a model that takes requests forms its own batch tensors, so there is nothing to pad
+        if (model.traits().takesRequests() && PaddingPolicy.of(config) != null) {
+            throw ServingException.invalidArgument(
+                    "parameter " + PaddingPolicy.INPUTS + " of model '" + id.model() + "': backend '" + config.backend()
+                            + "' gets each request for itself (expected: a backend that gets batches)",
+                    "remove it; the model itself pads");
+        }
         this.mapping =
                 new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
         this.gatherer = new InputGatherer(config, mapping, model.traits().inputAlignment());
@@ -111,6 +118,14 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         // pieces of a split request must not be padded to different shapes, or their outputs could not be concatenated
         return (!mapping.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
                 && mapping.joinable(a.request().inputs(), b.request().inputs());
+    }
+
+    @Override
+    public int length(InferenceJob job) {
+        LengthPadding lengths = mapping.lengths();
+        return lengths == null
+                ? 0
+                : Math.max(0, lengths.padded(lengths.length(job.request().inputs())));
     }
 
     @Override
@@ -142,25 +157,42 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
 
     /** As {@link #run(int, List, BatchCloseReason)}, with other statistics. Every job is ended, whatever the model throws. */
     public void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
+        LengthPadding lengths = mapping.lengths();
+        int length = lengths == null ? LengthPadding.NONE : lengths.target(jobs);
+        if (length == LengthPadding.APART) {
+            runEach(instance, jobs, counts);
+        } else {
+            run(instance, jobs, length, counts);
+        }
+    }
+
+    /** Runs every job alone and without padding. */
+    private void runEach(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
+        for (InferenceJob job : jobs) {
+            run(instance, List.of(job), LengthPadding.NONE, counts);
+        }
+    }
+
+    private void run(int instance, List<InferenceJob> jobs, int length, ModelStatistics counts) {
         ServingException failure;
         try {
             ModelInstance modelInstance = modelInstance(instance);
             if (model.traits().takesRequests()) {
                 runRequests(modelInstance, jobs, counts);
-            } else if (jobs.size() == 1 && mapping.missing(jobs.get(0).batchSize()) == 0) {
+            } else if (jobs.size() == 1
+                    && length < 0
+                    && mapping.missing(jobs.get(0).batchSize()) == 0) {
                 runOne(modelInstance, jobs.get(0), counts);
             } else {
-                runMany(modelInstance, jobs, counts);
+                runMany(modelInstance, jobs, length, counts);
             }
             return;
         } catch (Throwable t) {
             failure = failure(t);
         }
-        if (jobs.size() > 1 && failure.code() == ErrorCode.INVALID_ARGUMENT) {
+        if ((jobs.size() > 1 || length >= 0) && failure.code() == ErrorCode.INVALID_ARGUMENT) {
             // the invalid input of one client must not fail the others: run every job alone
-            for (InferenceJob job : jobs) {
-                run(instance, List.of(job), counts);
-            }
+            runEach(instance, jobs, counts);
             return;
         }
         report(failure, jobs.size());
@@ -239,7 +271,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         job.complete(outputs, runParameters());
     }
 
-    private void runMany(ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
+    private void runMany(ModelInstance modelInstance, List<InferenceJob> jobs, int length, ModelStatistics counts) {
         long started = clock.nanos();
         int given = rows(jobs);
         int extra = mapping.missing(given);
@@ -249,7 +281,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             outputNames.add(outputNames(job));
         }
         List<String> allNames = union(outputNames);
-        List<Tensor> inputs = gatherer.many(jobs, given, extra);
+        List<Tensor> inputs = gatherer.many(jobs, given, extra, length);
         List<Tensor> outputs;
         RunGuard guard = guard(modelInstance, jobs);
         long from = clock.nanos();
@@ -267,7 +299,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         long to = clock.nanos();
         List<List<Tensor>> parts;
         try {
-            parts = splitter.many(jobs, outputs, allNames, outputNames, rows, extra);
+            parts = splitter.many(jobs, outputs, allNames, outputNames, rows, extra, length);
         } finally {
             Tensor.closeAll(outputs);
         }

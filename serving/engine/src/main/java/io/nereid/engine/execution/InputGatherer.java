@@ -79,13 +79,14 @@ final class InputGatherer {
      *
      * @param rows rows of all jobs
      * @param extra padding rows to add, as copies of the first row of the last job that has a row
+     * @param length the length to which {@link LengthPadding} pads; {@link LengthPadding#NONE} if it does not
      */
-    List<Tensor> many(List<InferenceJob> jobs, int rows, int extra) {
+    List<Tensor> many(List<InferenceJob> jobs, int rows, int extra, int length) {
         List<Tensor> first = jobs.get(0).request().inputs();
         List<Tensor> slabs = new ArrayList<>(first.size());
         try {
             for (int i = 0; i < first.size(); i++) {
-                slabs.add(extra == 0 ? slab(jobs, rows, null, 0, i) : filled(jobs, rows, extra, i));
+                slabs.add(extra == 0 ? slab(jobs, rows, null, 0, length, i) : filled(jobs, rows, extra, length, i));
             }
             if (batchInputs != null) {
                 batchInputs.addTo(slabs, jobs, extra);
@@ -97,13 +98,13 @@ final class InputGatherer {
         }
     }
 
-    private Tensor filled(List<InferenceJob> jobs, int rows, int extra, int i) {
+    private Tensor filled(List<InferenceJob> jobs, int rows, int extra, int length, int i) {
         int last = jobs.size() - 1;
         while (last > 0 && jobs.get(last).batchSize() == 0) {
             last--;
         }
         try (Tensor filler = firstRow(input(jobs.get(last), i), jobs.get(last).batchSize())) {
-            return slab(jobs, rows, filler, extra, i);
+            return slab(jobs, rows, filler, extra, length, i);
         }
     }
 
@@ -118,11 +119,15 @@ final class InputGatherer {
         return t.retainSlice(t.shape().withFirst(1), 0, length);
     }
 
-    private Tensor slab(List<InferenceJob> jobs, int rows, @Nullable Tensor filler, int extra, int i) {
+    private Tensor slab(List<InferenceJob> jobs, int rows, @Nullable Tensor filler, int extra, int length, int i) {
         Tensor first = input(jobs.get(0), i);
         IoMapping.Input input = plan.input(first.name(), i);
         boolean ragged = input != null && input.ragged();
-        Shape padded = plan.pads() && !ragged ? padded(jobs, i) : null;
+        LengthPadding.Input stretched = length < 0 ? null : plan.stretched(first.name());
+        byte[] element = stretched == null ? null : stretched.element();
+        Shape padded = stretched != null
+                ? stretched.shape(first.shape(), length)
+                : plan.pads() && !ragged ? padded(jobs, i) : null;
         long bytes = 0;
         for (InferenceJob job : jobs) {
             bytes += length(input(job, i), padded);
@@ -140,10 +145,10 @@ final class InputGatherer {
         MemoryRegion slab = MemoryRegion.allocate((int) bytes);
         int at = 0;
         for (InferenceJob job : jobs) {
-            at = write(input(job, i), padded, slab, at);
+            at = write(input(job, i), padded, element, slab, at);
         }
         if (filler != null) {
-            int end = write(filler, padded, slab, at);
+            int end = write(filler, padded, element, slab, at);
             if (end > at) {
                 VariableLengthPadding.repeat(slab, at, end - at, (int) bytes - at);
             }
@@ -159,9 +164,9 @@ final class InputGatherer {
         return padded == null ? t.byteLength() : VariableLengthPadding.bytes(t, padded);
     }
 
-    private static int write(Tensor t, @Nullable Shape padded, MemoryRegion slab, int at) {
+    private static int write(Tensor t, @Nullable Shape padded, byte @Nullable [] element, MemoryRegion slab, int at) {
         if (padded != null) {
-            return VariableLengthPadding.write(t, padded, slab, at);
+            return VariableLengthPadding.write(t, padded, element, slab, at);
         }
         slab.setBytes(at, t.region(), t.offset(), t.byteLength());
         return at + t.byteLength();

@@ -16,7 +16,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The mapping between the tensors of clients and those of the model: reshaping, ragged inputs, scattered outputs.
+ * The mapping between the tensors of clients and those of the model: reshaping, ragged and padded inputs, scattered outputs.
  * Computed once per model, so that a run only looks it up. Immutable.
  *
  * <p>Requests whose tensors differ beyond the first dimension share a batch only where padding is allowed; otherwise
@@ -62,6 +62,9 @@ public final class IoMapping {
     private final int[] allowed;
 
     private final boolean pads;
+    /** How requests of different lengths share a batch; null if they do not, or if {@link #pads}. */
+    private final @Nullable LengthPadding lengths;
+
     private final boolean plainInputs;
     private final boolean plainOutputs;
     private final boolean alwaysJoinable;
@@ -83,7 +86,8 @@ public final class IoMapping {
                                 .mapToInt(Integer::intValue)
                                 .sorted()
                                 .toArray();
-        this.pads = fit != BatchSizePolicy.NONE && batched && fit.padVariableLength();
+        this.lengths = LengthPadding.of(config);
+        this.pads = fit != BatchSizePolicy.NONE && batched && fit.padVariableLength() && lengths == null;
         this.inputs = config.inputs().stream()
                 .map(s -> new Input(s, s.ragged() && batched, (s.shape().isDynamic() || s.unchecked()) && !s.ragged()))
                 .toArray(Input[]::new);
@@ -126,6 +130,16 @@ public final class IoMapping {
     /** Whether the inputs of a batch are padded to one shape. */
     boolean pads() {
         return pads;
+    }
+
+    /** Returns how requests of different lengths share a batch; null if the model's configuration has nothing about it. */
+    @Nullable LengthPadding lengths() {
+        return lengths;
+    }
+
+    /** Returns the input of this name if {@link #lengths} pads it; else null. */
+    LengthPadding.@Nullable Input stretched(String input) {
+        return lengths == null ? null : lengths.input(input);
     }
 
     /**
@@ -183,6 +197,10 @@ public final class IoMapping {
         if (alwaysJoinable) {
             return true;
         }
+        boolean stretches = lengths != null
+                && lengths.on()
+                && lengths.length(left) != LengthPadding.NONE
+                && lengths.length(right) != LengthPadding.NONE;
         for (int i = 0; i < left.size(); i++) {
             Tensor l = left.get(i);
             Tensor r = right.get(i);
@@ -190,6 +208,10 @@ public final class IoMapping {
                 return false;
             }
             Input input = input(l.name(), i);
+            if (stretches && stretched(l.name()) != null) {
+                // a single variable dimension, which is padded: the others are equal
+                continue;
+            }
             // inputs that the server has added (states) are concatenated too, so their shapes must be equal
             if ((input == null || input.compared())
                     && !l.shape().sameBeyondFirst(r.shape())

@@ -45,6 +45,10 @@ public final class OutputSplitter {
     List<Tensor> one(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
         try {
             check(outputs, wanted, job.batchSize());
+            LengthPadding lengths = plan.lengths();
+            if (lengths != null) {
+                lengths.learn(outputs, lengths.length(job.request().inputs()));
+            }
             if (plan.plainOutputs()) {
                 return outputs;
             }
@@ -102,6 +106,8 @@ public final class OutputSplitter {
      * @param wanted the outputs that each job requested
      * @param rows rows of the whole run
      * @param extra how many of them are padding rows at the end, which are discarded
+     * @param length the length to which the inputs were padded; {@link LengthPadding#NONE} if they were not
+     * @throws ServingException INVALID_ARGUMENT when outputs of padded inputs cannot be cut back
      */
     List<List<Tensor>> many(
             List<InferenceJob> jobs,
@@ -109,13 +115,18 @@ public final class OutputSplitter {
             List<String> asked,
             List<List<String>> wanted,
             int rows,
-            int extra) {
+            int extra,
+            int length) {
         check(outputs, asked, rows);
+        LengthPadding lengths = length < 0 ? null : plan.lengths();
+        if (lengths != null && !lengths.fits(outputs, length)) {
+            throw lengths.unfit();
+        }
         int[] at = new int[outputs.size()];
         List<List<Tensor>> parts = new ArrayList<>(jobs.size());
         try {
             for (int j = 0; j < jobs.size(); j++) {
-                parts.add(part(jobs.get(j), outputs, wanted.get(j), at, rows));
+                parts.add(part(jobs.get(j), outputs, wanted.get(j), at, rows, lengths));
             }
             if (extra > 0) {
                 skip(jobs.get(jobs.size() - 1), outputs, at, rows, extra);
@@ -132,7 +143,13 @@ public final class OutputSplitter {
         }
     }
 
-    private List<Tensor> part(InferenceJob job, List<Tensor> outputs, List<String> wanted, int[] at, int rows) {
+    private List<Tensor> part(
+            InferenceJob job,
+            List<Tensor> outputs,
+            List<String> wanted,
+            int[] at,
+            int rows,
+            @Nullable LengthPadding lengths) {
         @Nullable Tensor[] part = new @Nullable Tensor[wanted.size()];
         try {
             for (int o = 0; o < outputs.size(); o++) {
@@ -145,7 +162,13 @@ public final class OutputSplitter {
                 int length = bytes(whole, at[o], elements);
                 int position = wanted.indexOf(whole.name());
                 if (position >= 0) {
-                    part[position] = whole.retainSlice(shape, at[o], length);
+                    part[position] = lengths != null && lengths.cuts(whole.name())
+                            ? lengths.cut(
+                                    whole,
+                                    shape,
+                                    at[o],
+                                    lengths.length(job.request().inputs()))
+                            : whole.retainSlice(shape, at[o], length);
                 }
                 at[o] += length;
             }

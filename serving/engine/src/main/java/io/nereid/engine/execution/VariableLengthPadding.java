@@ -7,11 +7,12 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Copies a tensor into a larger shape of the same rank and first dimension, padded with the tensor's own first
  * element, as TensorFlow Serving's {@code pad_variable_length_inputs} does; with zeros or empty strings when the
- * tensor has no element. Confined to one thread.
+ * tensor has no element. Or with a given element, for types of fixed size. Confined to one thread.
  */
 final class VariableLengthPadding {
     private static final int TEXT_HEAD = 4;
@@ -22,17 +23,20 @@ final class VariableLengthPadding {
     private final MemoryRegion to;
     /** The length in bytes of the padding element. */
     private final int filling;
+
+    private final byte @Nullable [] element;
     /** The position of the next element to read, relative to the tensor. */
     private int read;
     /** The position of the next element to write. */
     private int write;
 
-    private VariableLengthPadding(Tensor from, Shape target, MemoryRegion to, int at) {
+    private VariableLengthPadding(Tensor from, Shape target, byte @Nullable [] element, MemoryRegion to, int at) {
         this.from = from;
         this.dims = from.shape().dims();
         this.target = target.dims();
         this.to = to;
         this.filling = filling(from);
+        this.element = element;
         this.write = at;
     }
 
@@ -47,14 +51,18 @@ final class VariableLengthPadding {
                 : elements * t.dataType().size();
     }
 
-    /** Writes the tensor in the target shape and returns the position after it. */
-    static int write(Tensor t, Shape target, MemoryRegion to, int at) {
+    /**
+     * Writes the tensor in the target shape and returns the position after it.
+     *
+     * @param element the bytes of the padding element; null for the tensor's own first one
+     */
+    static int write(Tensor t, Shape target, byte @Nullable [] element, MemoryRegion to, int at) {
         if (t.shape().sameBeyondFirst(target)) {
             to.setBytes(at, t.region(), t.offset(), t.byteLength());
             return at + t.byteLength();
         }
         VariableLengthPadding padding =
-                new VariableLengthPadding(t, target.withFirst(t.shape().dim(0)), to, at);
+                new VariableLengthPadding(t, target.withFirst(t.shape().dim(0)), element, to, at);
         padding.lay(0);
         return padding.write;
     }
@@ -116,7 +124,10 @@ final class VariableLengthPadding {
             return;
         }
         int length = (int) (elements * filling);
-        if (from.byteLength() == 0) {
+        if (element != null) {
+            to.setBytes(write, element, 0, filling);
+            repeat(to, write, filling, length);
+        } else if (from.byteLength() == 0) {
             ByteBuffer zeros = to.buffer(write, length);
             while (zeros.hasRemaining()) {
                 zeros.put((byte) 0);

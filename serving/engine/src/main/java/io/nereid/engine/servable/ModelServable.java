@@ -21,6 +21,7 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.PaddingPolicy;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -93,9 +94,12 @@ public final class ModelServable extends EngineServable {
         return model.config().sequence() == null ? model.signatures() : Map.of();
     }
 
-    /** The configuration with the inputs and outputs of one signature. */
+    /** The configuration with the inputs and outputs of one signature. Padding names tensors of the default one. */
     private static ModelConfig withSignature(ModelConfig config, Signature signature) {
+        Map<String, String> parameters = new HashMap<>(config.parameters());
+        parameters.keySet().removeAll(PaddingPolicy.PARAMETERS);
         return config.toBuilder()
+                .parameters(Map.copyOf(parameters))
                 .inputs(signature.inputs())
                 .outputs(signature.outputs())
                 .batchInputs(List.of())

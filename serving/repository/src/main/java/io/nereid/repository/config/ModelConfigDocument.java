@@ -12,6 +12,7 @@ import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Entry;
 import io.nereid.repository.schema.TypedMessage.Value;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.PaddingPolicy;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Shape;
 import java.nio.file.Path;
@@ -84,6 +85,7 @@ public final class ModelConfigDocument {
         if (problems.hasErrors()) {
             throw ProblemCollector.refusal(problems.list());
         }
+        PaddingPolicy.of(completed);
     }
 
     /**

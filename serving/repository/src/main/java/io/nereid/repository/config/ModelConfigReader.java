@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository.config;
 
+import io.nereid.base.ServingException;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.problem.SourcePosition;
 import io.nereid.repository.schema.ConfigBinder;
@@ -14,6 +15,7 @@ import io.nereid.repository.textformat.TextFormatException;
 import io.nereid.repository.textformat.TextFormatNode;
 import io.nereid.repository.textformat.TextFormatParser;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.PaddingPolicy;
 import io.nereid.spi.config.VersionPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -182,7 +184,7 @@ public final class ModelConfigReader {
         platform(c, ensemble);
         exclusions(c);
         boolean partial = isPython(c);
-        return ModelConfig.builder(scope.model())
+        ModelConfig config = ModelConfig.builder(scope.model())
                 .platform(ensemble && platform.isEmpty() && c.text("backend").isEmpty() ? "ensemble" : platform)
                 .backend(c.text("backend"))
                 .modelFile(modelFile(c))
@@ -215,6 +217,23 @@ public final class ModelConfigReader {
                         extras.histogramBuckets(c.message("model_metrics").all("metric_control")))
                 .document(ModelConfigDocument.given(c))
                 .build();
+        padding(c, config);
+        return config;
+    }
+
+    /** Reports parameters of {@link PaddingPolicy} that are wrong, or do not fit what is configured. */
+    private void padding(TypedMessage c, ModelConfig config) {
+        try {
+            PaddingPolicy.read(config);
+        } catch (ServingException e) {
+            SourcePosition at = c.all("parameters").stream()
+                    .filter(v ->
+                            e.getMessage().startsWith("parameter " + v.entry().key() + " "))
+                    .map(Value::at)
+                    .findFirst()
+                    .orElse(c.place("parameters"));
+            scope.error(at, e.getMessage(), e.remedy());
+        }
     }
 
     /** Whether the model is a Python model, which may complete its inputs and outputs when it is loaded. */

@@ -9,7 +9,9 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.PaddingPolicy;
 import java.util.BitSet;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,8 +19,10 @@ import org.slf4j.LoggerFactory;
 /**
  * Decides when a batch closes, and with which jobs.
  *
- * <p>The next batch is always a run of jobs from the head of the {@link RequestQueue}. It is built without removing
- * jobs, and stays open until an instance is free; jobs that arrive in the meantime still join it.
+ * <p>The next batch is a run of jobs from the head of the {@link RequestQueue}. It is built without removing
+ * jobs, and stays open until an instance is free; jobs that arrive in the meantime still join it. Where requests of
+ * different lengths are padded, the same rules decide when the batch closes, and {@link LengthBatching} with which jobs:
+ * the one at the head and others of about its length.
  *
  * <p><b>Whether a job joins</b> ({@link #extend}). Jobs are visited in queue order. For each one, the first rule that
  * applies decides; the reason in brackets is that of a batch that this rule makes <em>full</em>, to which no further
@@ -79,6 +83,9 @@ final class BatchBuilder {
 
     private final @Nullable BatchStrategy strategy;
     private final @Nullable BatchAnticipation anticipation;
+    /** Chooses the jobs of a batch by their length; null if batches are formed in order of arrival. */
+    private final @Nullable LengthBatching lengths;
+
     private final boolean splits;
 
     /** The first visited job; null before the first visit. */
@@ -97,6 +104,9 @@ final class BatchBuilder {
     private int bestJobs;
     /** Why no further job can join; null while the batch can grow. */
     private @Nullable BatchCloseReason full;
+
+    /** The jobs of a closed batch if they were chosen by length; else null. */
+    private @Nullable List<QueuedJob> chosen;
 
     private @Nullable Object strategyState;
 
@@ -146,6 +156,9 @@ final class BatchBuilder {
         this.maxBatches = sizes.maxEnqueuedBatches();
         this.held = held;
         this.anticipation = anticipation;
+        // A strategy decides itself which jobs share a batch.
+        PaddingPolicy padding = batched && strategy == null ? PaddingPolicy.of(config) : null;
+        this.lengths = padding == null || padding.byArrival() ? null : new LengthBatching(runner);
     }
 
     /** Applies other preferred sizes and another queue delay, to the batch that is open as well. */
@@ -217,16 +230,43 @@ final class BatchBuilder {
     /** Returns how many jobs the batch has if it is closed now. The queue must not be empty. */
     int close() {
         extend();
+        QueuedJob head = first;
+        if (lengths != null && head != null && head.split == null) {
+            chosen = lengths.select(head, fullRows);
+            return chosen.size();
+        }
         return bestJobs > 0 ? bestJobs : jobs;
     }
 
     /** After {@link #close}: returns how many rows of the last job to take, if it is split; else 0. */
     int part() {
-        return part;
+        return chosen == null ? part : 0;
+    }
+
+    /** After {@link #close}: returns the jobs of the batch; null if they are those at the head of the queue. */
+    @Nullable List<QueuedJob> chosen() {
+        return chosen;
+    }
+
+    /** After {@link #close}: returns the positions that the run computes if its jobs were chosen by length; else 0. */
+    long positions() {
+        return lengths == null || chosen == null ? 0 : lengths.positions();
+    }
+
+    /** Records the time of a run that computed so many positions, of which there is at least one. */
+    void ran(long positions, long nanos) {
+        if (lengths != null) {
+            lengths.ran(positions, nanos);
+        }
     }
 
     /** After {@link #close}: returns why the batch is closed at that job. */
     BatchCloseReason reason(long now) {
+        if (lengths != null && chosen != null && lengths.leaves()) {
+            return lengths.rows() < fullRows
+                    ? BatchCloseReason.LENGTH
+                    : fullRows < maxRows ? BatchCloseReason.PREFERRED_SIZE : BatchCloseReason.MAX_SIZE;
+        }
         if (bestJobs > 0) {
             return BatchCloseReason.PREFERRED_SIZE;
         }
@@ -288,6 +328,7 @@ final class BatchBuilder {
         part = 0;
         bestJobs = 0;
         full = null;
+        chosen = null;
         counted = false;
     }
 

@@ -250,7 +250,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (instance >= 0) {
                 decorated.started(now);
                 run(instance, List.of(decorated), BatchCloseReason.INLINE);
-                if (released(instance, now, 0, 0)) {
+                if (released(instance, now, 0, 0, 0)) {
                     enlist();
                 }
                 return;
@@ -491,6 +491,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         int instance = -1;
         int taken = 0;
         long rows = 0;
+        long positions = 0;
         boolean enlist = false;
         boolean empty = false;
         boolean unused;
@@ -508,6 +509,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                 QueuedJob head = queue.head();
                 // A split job leaves the queue with its last rows.
                 taken = builder.part() > 0 ? count - 1 : count;
+                positions = builder.positions();
                 rows = queue.rows();
                 jobs = takeJobs(count);
                 rows -= queue.rows();
@@ -554,7 +556,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         if (!jobs.isEmpty()) {
             run(instance, jobs, reason);
         }
-        return released(instance, jobs.isEmpty() ? NEVER : now, taken, rows);
+        return released(instance, jobs.isEmpty() ? NEVER : now, taken, rows, positions);
     }
 
     /**
@@ -596,7 +598,14 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     /** Removes the jobs of a closed batch; the last one may be a split job of which only some rows are taken. */
     @GuardedBy("lock") private List<InferenceJob> takeJobs(int count) {
         List<InferenceJob> jobs;
-        if (count == 1) {
+        List<QueuedJob> chosen = builder.chosen();
+        if (chosen != null) {
+            jobs = new ArrayList<>(count);
+            for (QueuedJob e : chosen) {
+                queue.remove(e, QueuedJob.State.TAKEN);
+                jobs.add(e.job);
+            }
+        } else if (count == 1) {
             jobs = List.of(takeHead(builder.part()));
         } else {
             jobs = new ArrayList<>(count);
@@ -665,8 +674,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * @param began when the run began, to measure it; {@link #NEVER} if no job ran
      * @param taken jobs that have left the queue for this run; 0 for a run on the submitting thread
      * @param rows rows of the batch
+     * @param positions what the run computed, if its jobs were chosen by length; else 0
      */
-    private boolean released(int instance, long began, int taken, long rows) {
+    private boolean released(int instance, long began, int taken, long rows, long positions) {
         long now = clock.nanos();
         boolean again;
         boolean more;
@@ -687,6 +697,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (anticipation != null && taken > 0) {
                 boolean ran = began != NEVER;
                 anticipation.ended(now, taken, ran ? rows : 0, ran ? now - began : 0, queued);
+            }
+            if (positions > 0 && began != NEVER) {
+                builder.ran(positions, now - began);
             }
             running = running - 1;
             claimed--;

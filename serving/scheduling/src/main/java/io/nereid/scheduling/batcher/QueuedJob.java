@@ -26,6 +26,11 @@ final class QueuedJob implements Runnable {
     /** Rows that no batch has taken yet, at least 1. */
     int rows;
 
+    /** The length of its rows, -1 before it was asked for; and its place among the jobs considered. Of {@link LengthBatching}. */
+    int length = -1;
+
+    int place;
+
     /** When its admission ends; {@link #NEVER} for not at all. */
     long limit = NEVER;
 

@@ -20,9 +20,10 @@ import java.util.regex.Pattern;
  * @param connections connections
  * @param streams concurrent requests on each connection; 1 with wrk
  * @param path the path of the URL
- * @param body the file of the request's body; for gRPC with the message's prefix
+ * @param body the file of the request's body; for gRPC with the message's prefix. With {@link #TURN} in its name there is one
+ *     file for each number
  * @param headers of HTTP requests, name and value in turn
- * @param turns how many numbers replace {@link #TURN} in the path, one request after another; with wrk only
+ * @param turns how many numbers replace {@link #TURN} in the path and the body's name, one request after another; with wrk only
  */
 public record LoadGenerator(
         boolean grpc, int connections, int streams, String path, Path body, List<String> headers, int turns) {
@@ -77,16 +78,21 @@ public record LoadGenerator(
     }
 
     private Outcome wrk(ServerProcess server, double seconds, Path scratch) throws IOException, InterruptedException {
-        StringBuilder lua = new StringBuilder(
-                "local f=io.open('" + body + "','rb'); wrk.body=f:read('*a'); f:close()\n" + "wrk.method='POST'\n");
+        StringBuilder lua = new StringBuilder("local function read(name) local f=io.open(name,'rb')"
+                + " local text=f:read('*a') f:close() return text end\nwrk.method='POST'\n");
+        String file = body.toString();
+        boolean many = turns > 0 && file.contains(TURN);
+        if (!many) {
+            lua.append("wrk.body=read('" + file + "')\n");
+        }
         for (int i = 0; i < headers.size(); i += 2) {
             lua.append("wrk.headers['" + headers.get(i) + "']='" + headers.get(i + 1) + "'\n");
         }
         if (turns > 0) {
             // The requests are prepared before the run, so that many paths cost the load generator no more than one.
             lua.append("local all={} local n=0\ninit=function(args) for i=0," + (turns - 1)
-                    + " do all[i]=wrk.format(nil,string.gsub('" + path + "','" + TURN
-                    + "',tostring(i)),nil,nil) end end\n"
+                    + " do all[i]=wrk.format(nil,string.gsub('" + path + "','" + TURN + "',tostring(i)),nil,"
+                    + (many ? "read((string.gsub('" + file + "','" + TURN + "',tostring(i))))" : "nil") + ") end end\n"
                     + "request=function() n=(n+1)%" + turns + " return all[n] end\n");
         }
         Path script = scratch.resolve("post.lua");

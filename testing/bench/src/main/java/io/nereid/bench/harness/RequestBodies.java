@@ -19,6 +19,9 @@ public final class RequestBodies {
     /** Elements of an image batch [8,3,224,224]: 4.8 MB. */
     public static final int BIG = 8 * 3 * 224 * 224;
 
+    /** Bytes of the JSON of a request to {@code minilm}, spaces included. */
+    private static final int MINILM_HEAD = 512;
+
     private static final String GRPC = "/inference.GRPCInferenceService/ModelInfer";
     private static final List<String> GRPC_HEADERS = List.of("content-type", "application/grpc", "te", "trailers");
 
@@ -104,29 +107,57 @@ public final class RequestBodies {
 
     /** Sixteen tokens for {@code minilm}, binary both ways. */
     public LoadGenerator minilm(int clients) {
-        StringBuilder head = new StringBuilder("{\"inputs\":[");
-        ByteBuffer ids = ByteBuffer.allocate(3 * 16 * 8).order(ByteOrder.LITTLE_ENDIAN);
-        for (String name : List.of("input_ids", "attention_mask", "token_type_ids")) {
-            head.append(name.equals("input_ids") ? "" : ",")
-                    .append("{\"name\":\"")
-                    .append(name)
-                    .append("\",\"shape\":[1,16],\"datatype\":\"INT64\",\"parameters\":{\"binary_data_size\":128}}");
-            for (int i = 0; i < 16; i++) {
-                ids.putLong(name.equals("input_ids") ? 1000 + random.nextInt(20_000) : name.startsWith("a") ? 1 : 0);
-            }
+        byte[] body = minilmBody(16);
+        return minilm(clients, write("minilm.bin", body));
+    }
+
+    /**
+     * Requests of these lengths in turn, of tokens for {@code minilm}, binary both ways.
+     *
+     * @param lengths the number of tokens of each request
+     */
+    public LoadGenerator minilm(int clients, int[] lengths) {
+        for (int i = 0; i < lengths.length; i++) {
+            write("minilm-" + i + ".bin", minilmBody(lengths[i]));
         }
-        head.append("],\"parameters\":{\"binary_data_output\":true}}");
+        return minilm(clients, directory.resolve("minilm-" + LoadGenerator.TURN + ".bin"))
+                .inTurns(lengths.length);
+    }
+
+    private static LoadGenerator minilm(int clients, Path body) {
         return new LoadGenerator(
                 false,
                 clients,
                 1,
                 "/v2/models/minilm/infer",
-                write("minilm.bin", join(head.toString().getBytes(StandardCharsets.US_ASCII), ids.array())),
+                body,
                 List.of(
                         "Content-Type",
                         "application/octet-stream",
                         "Inference-Header-Content-Length",
-                        Integer.toString(head.length())));
+                        Integer.toString(MINILM_HEAD)));
+    }
+
+    private byte[] minilmBody(int tokens) {
+        StringBuilder head = new StringBuilder("{\"inputs\":[");
+        ByteBuffer ids = ByteBuffer.allocate(3 * tokens * 8).order(ByteOrder.LITTLE_ENDIAN);
+        for (String name : List.of("input_ids", "attention_mask", "token_type_ids")) {
+            head.append(name.equals("input_ids") ? "" : ",")
+                    .append("{\"name\":\"")
+                    .append(name)
+                    .append("\",\"shape\":[1,")
+                    .append(tokens)
+                    .append("],\"datatype\":\"INT64\",\"parameters\":{\"binary_data_size\":")
+                    .append(tokens * 8)
+                    .append("}}");
+            for (int i = 0; i < tokens; i++) {
+                ids.putLong(name.equals("input_ids") ? 1000 + random.nextInt(20_000) : name.startsWith("a") ? 1 : 0);
+            }
+        }
+        head.append("],\"parameters\":{\"binary_data_output\":true}}");
+        // Spaces after the document, so that all lengths have the same header.
+        head.append(" ".repeat(MINILM_HEAD - head.length()));
+        return join(head.toString().getBytes(StandardCharsets.US_ASCII), ids.array());
     }
 
     /** The same sixteen tokens over gRPC, on as many connections as clients. */
