@@ -27,7 +27,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Python interpreter that runs {@code nereid_worker.py}. It is connected by a Unix socket, and by its standard input:
+ * A Python interpreter that runs {@code nereid_worker.py}. It is connected by two Unix sockets, and by its standard input:
  * the server never writes to it, but when the server ends, however that happens, the pipe closes and the worker ends
  * itself. The worker's output goes to the server's log. Thread-safe.
  */
@@ -42,6 +42,7 @@ final class WorkerProcess {
     private final String label;
     private final Process process;
     private final SocketChannel channel;
+    private final SocketChannel results;
 
     @GuardedBy("lines") private final Deque<String> lines = new ArrayDeque<>();
 
@@ -59,6 +60,7 @@ final class WorkerProcess {
         this.output = Threads.single("python-output");
         Path directory = null;
         Process started = null;
+        SocketChannel first = null;
         try {
             directory = Files.createTempDirectory("nereid-py");
             if (directory.resolve("s").toString().getBytes(StandardCharsets.UTF_8).length > MAX_PATH) {
@@ -73,18 +75,22 @@ final class WorkerProcess {
                 this.process = started;
                 Process running = started;
                 output.execute(() -> copyOutput(running));
-                this.channel = accepted(server, interpreter, timeout);
+                // In the order in which the worker connects them.
+                first = accepted(server, interpreter, timeout);
+                this.results = accepted(server, interpreter, timeout);
+                this.channel = first;
                 channel.configureBlocking(true);
+                results.configureBlocking(true);
             }
         } catch (IOException e) {
-            abandon(started);
+            abandon(started, first);
             throw ServingException.wrap(
                     ErrorCode.FAILED_PRECONDITION,
                     "the Python interpreter '" + interpreter + "' cannot be run: " + e.getMessage(),
                     "install Python 3.8 or newer, or name its interpreter with --backend-config python,python=PATH",
                     e);
         } catch (RuntimeException e) {
-            abandon(started);
+            abandon(started, first);
             throw e;
         } finally {
             delete(directory);
@@ -102,9 +108,12 @@ final class WorkerProcess {
         }
     }
 
-    private void abandon(@Nullable Process started) {
+    private void abandon(@Nullable Process started, @Nullable SocketChannel first) {
         if (started != null) {
             started.destroyForcibly();
+        }
+        if (first != null) {
+            close(first);
         }
         output.shutdown();
     }
@@ -171,8 +180,14 @@ final class WorkerProcess {
         }
     }
 
+    /** The socket of all frames but the results of runs. */
     SocketChannel channel() {
         return channel;
+    }
+
+    /** The socket over which the worker sends the results of runs. */
+    SocketChannel results() {
+        return results;
     }
 
     long pid() {
@@ -200,13 +215,18 @@ final class WorkerProcess {
         // By the handle: Process.destroyForcibly also closes the pipes, and output that was not yet read would be lost.
         process.toHandle().destroyForcibly();
         awaitExit(Duration.ofSeconds(10));
-        try {
-            channel.close();
-        } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": cannot close the worker's socket", e);
-        }
+        close(channel);
+        close(results);
         settle();
         process.destroyForcibly();
+    }
+
+    private void close(SocketChannel socket) {
+        try {
+            socket.close();
+        } catch (IOException e) {
+            LOG.log(System.Logger.Level.DEBUG, label + ": cannot close a socket of the worker", e);
+        }
     }
 
     /** How the process ended, for a message. */
