@@ -5,7 +5,7 @@ package io.nereid.backends.python;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 
 /**
- * The order of the frames that a worker sends over its two sockets, which two threads read: the result of a run is
+ * The order of the frames that a worker sends over two sockets, which two threads read: the result of a run is
  * handled after the frames that were sent before it, and a frame that releases memory or updates metrics after the
  * results that were sent before it. Each side waits only for what the worker has sent before, so they cannot wait for
  * each other. Thread-safe, by its lock.

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's side of a worker process, which runs one instance of a Python model. Server and worker exchange frames
- * (see {@link FrameCodec}) over two Unix sockets; tensors are in shared memory: an input is copied there once, and an
+ * (see {@link FrameCodec}) over Unix sockets; tensors are in shared memory: an input is copied there once, and an
  * output becomes a response without a copy.
  *
  * <p>Frames to the worker, by {@code t}: {@code load}, {@code init}, {@code fin} (each gets one reply), {@code exec},
@@ -50,12 +50,13 @@ import org.jspecify.annotations.Nullable;
  * more), {@code x} (calls that it has abandoned) and {@code c}
  * (updates of custom metrics).
  *
- * <p>The end of an exec comes over a socket of its own, which {@link #execute} reads itself, so that a run wakes no
- * thread but the one that waits for it. {@code done} has in {@code q} how many frames the worker has sent over the
- * other socket before, and a frame there with one of the additions has in {@code d} the last exec that had ended:
- * {@link FrameOrder} keeps the order of the two.
+ * <p>A run wakes only the threads that it needs, because there are three sockets: one for the frames to the worker,
+ * which no thread of the server reads, since Linux would wake it when the worker takes a frame; one for {@code done},
+ * which {@link #execute} reads itself; and one for all other frames from the worker. {@code done} has in {@code q} how
+ * many of these the worker has sent before, and one of these with an addition has in {@code d} the last exec that had
+ * ended: {@link FrameOrder} keeps the order.
  *
- * <p>Threads: one thread reads the other socket and must never block on writing to it, since the worker may be blocked
+ * <p>Threads: one thread reads the third socket and must never block on writing, since the worker may be blocked
  * writing to the server at the same time. {@link #execute} writes directly; other threads hand frames to a writer
  * thread. Frames are queued first and written under a lock, so their order is the order of the calls. Thread-safe,
  * except {@link #execute}, which is called by one thread at a time.
@@ -76,7 +77,7 @@ final class Worker {
     private final boolean decoupled;
     private final PythonSettings settings;
     private final WorkerProcess process;
-    private final SocketChannel channel;
+    private final SocketChannel commands;
     private final FrameReader results;
     private final FrameOrder order = new FrameOrder();
     private final SharedMemoryArena arena;
@@ -130,7 +131,7 @@ final class Worker {
         this.decoupled = plan.decoupled();
         this.settings = plan.settings();
         this.process = process;
-        this.channel = process.channel();
+        this.commands = process.commands();
         this.results = new FrameReader(process.results(), RESULT_BUFFER);
         this.arena = new SharedMemoryArena(settings, this::announce);
         this.peers = new WorkerSegments(arena, this::flushFreed);
@@ -633,7 +634,7 @@ final class Worker {
         try {
             for (ByteBuffer frame = outgoing.poll(); frame != null; frame = outgoing.poll()) {
                 while (frame.hasRemaining()) {
-                    channel.write(frame);
+                    commands.write(frame);
                 }
             }
         } catch (IOException e) {
@@ -646,7 +647,7 @@ final class Worker {
 
     private void read() {
         try {
-            FrameReader frames = new FrameReader(channel, FRAME_BUFFER);
+            FrameReader frames = new FrameReader(process.messages(), FRAME_BUFFER);
             while (true) {
                 Map<String, Object> frame = frames.next();
                 if (frame.get("d") instanceof Long run) {

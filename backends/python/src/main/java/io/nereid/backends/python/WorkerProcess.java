@@ -21,13 +21,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Python interpreter that runs {@code nereid_worker.py}. It is connected by two Unix sockets, and by its standard input:
+ * A Python interpreter that runs {@code nereid_worker.py}. It is connected by Unix sockets, and by its standard input:
  * the server never writes to it, but when the server ends, however that happens, the pipe closes and the worker ends
  * itself. The worker's output goes to the server's log. Thread-safe.
  */
@@ -36,13 +38,13 @@ final class WorkerProcess {
     /** A limit on the socket's path: the smallest one of any system is 104 bytes with the terminator. */
     private static final int MAX_PATH = 100;
 
+    private static final int SOCKETS = 3;
     private static final int LAST_LINES = 8;
     private static final int MAX_LINE = 8192;
 
     private final String label;
     private final Process process;
-    private final SocketChannel channel;
-    private final SocketChannel results;
+    private final List<SocketChannel> sockets = new ArrayList<>();
 
     @GuardedBy("lines") private final Deque<String> lines = new ArrayDeque<>();
 
@@ -60,7 +62,6 @@ final class WorkerProcess {
         this.output = Threads.single("python-output");
         Path directory = null;
         Process started = null;
-        SocketChannel first = null;
         try {
             directory = Files.createTempDirectory("nereid-py");
             if (directory.resolve("s").toString().getBytes(StandardCharsets.UTF_8).length > MAX_PATH) {
@@ -75,22 +76,21 @@ final class WorkerProcess {
                 this.process = started;
                 Process running = started;
                 output.execute(() -> copyOutput(running));
-                // In the order in which the worker connects them.
-                first = accepted(server, interpreter, timeout);
-                this.results = accepted(server, interpreter, timeout);
-                this.channel = first;
-                channel.configureBlocking(true);
-                results.configureBlocking(true);
+                while (sockets.size() < SOCKETS) {
+                    SocketChannel socket = accepted(server, interpreter, timeout);
+                    sockets.add(socket);
+                    socket.configureBlocking(true);
+                }
             }
         } catch (IOException e) {
-            abandon(started, first);
+            abandon(started);
             throw ServingException.wrap(
                     ErrorCode.FAILED_PRECONDITION,
                     "the Python interpreter '" + interpreter + "' cannot be run: " + e.getMessage(),
                     "install Python 3.8 or newer, or name its interpreter with --backend-config python,python=PATH",
                     e);
         } catch (RuntimeException e) {
-            abandon(started, first);
+            abandon(started);
             throw e;
         } finally {
             delete(directory);
@@ -108,13 +108,11 @@ final class WorkerProcess {
         }
     }
 
-    private void abandon(@Nullable Process started, @Nullable SocketChannel first) {
+    private void abandon(@Nullable Process started) {
         if (started != null) {
             started.destroyForcibly();
         }
-        if (first != null) {
-            close(first);
-        }
+        closeSockets();
         output.shutdown();
     }
 
@@ -180,14 +178,19 @@ final class WorkerProcess {
         }
     }
 
-    /** The socket of all frames but the results of runs. */
-    SocketChannel channel() {
-        return channel;
+    /** The socket for frames to the worker. The worker connects this one first, and the other two in their order here. */
+    SocketChannel commands() {
+        return sockets.get(0);
     }
 
-    /** The socket over which the worker sends the results of runs. */
+    /** The socket for frames from the worker, but for results. */
+    SocketChannel messages() {
+        return sockets.get(1);
+    }
+
+    /** The socket for the results of runs. */
     SocketChannel results() {
-        return results;
+        return sockets.get(2);
     }
 
     long pid() {
@@ -215,17 +218,18 @@ final class WorkerProcess {
         // By the handle: Process.destroyForcibly also closes the pipes, and output that was not yet read would be lost.
         process.toHandle().destroyForcibly();
         awaitExit(Duration.ofSeconds(10));
-        close(channel);
-        close(results);
+        closeSockets();
         settle();
         process.destroyForcibly();
     }
 
-    private void close(SocketChannel socket) {
-        try {
-            socket.close();
-        } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": cannot close a socket of the worker", e);
+    private void closeSockets() {
+        for (SocketChannel socket : sockets) {
+            try {
+                socket.close();
+            } catch (IOException e) {
+                LOG.log(System.Logger.Level.DEBUG, label + ": cannot close a socket of the worker", e);
+            }
         }
     }
 
