@@ -6,9 +6,8 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 
 /**
  * The order of the frames that a worker sends over two sockets, which two threads read: the result of a run is
- * handled after the frames that were sent before it, and a frame that releases memory or updates metrics after the
- * results that were sent before it. Each side waits only for what the worker has sent before, so they cannot wait for
- * each other. Thread-safe, by its lock.
+ * handled after the frames that were sent before it, and a frame after the results that were sent before it. Each side
+ * waits only for what the worker has sent before, so they cannot wait for each other. Thread-safe, by its lock.
  */
 final class FrameOrder {
     @GuardedBy("this") private long frames;

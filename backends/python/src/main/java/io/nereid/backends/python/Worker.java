@@ -53,8 +53,8 @@ import org.jspecify.annotations.Nullable;
  * <p>A run wakes only the threads that it needs, because there are three sockets: one for the frames to the worker,
  * which no thread of the server reads, since Linux would wake it when the worker takes a frame; one for {@code done},
  * which {@link #execute} reads itself; and one for all other frames from the worker. {@code done} has in {@code q} how
- * many of these the worker has sent before, and one of these with an addition has in {@code d} the last exec that had
- * ended: {@link FrameOrder} keeps the order.
+ * many of these the worker has sent before, and each of these has in {@code d} the last exec that had ended:
+ * {@link FrameOrder} keeps the order.
  *
  * <p>Threads: one thread reads the third socket and must never block on writing, since the worker may be blocked
  * writing to the server at the same time. {@link #execute} writes directly; other threads hand frames to a writer
@@ -339,18 +339,22 @@ final class Worker {
         execs = number;
         running = number;
         executing = true;
-        if (!dead.get()) {
-            send(FrameCodec.framed(json), true);
-            await(number);
-        }
-        executing = false;
-        if (!decoupled) {
-            for (Long key : mine) {
-                PendingRequest o = open.get(key);
-                if (o != null && !dead.get()) {
-                    o.answerLater();
+        try {
+            if (!dead.get()) {
+                send(FrameCodec.framed(json), true);
+                await();
+            }
+            if (!decoupled) {
+                for (Long key : mine) {
+                    PendingRequest o = open.get(key);
+                    if (o != null && !dead.get()) {
+                        o.answerLater();
+                    }
                 }
             }
+        } finally {
+            executing = false;
+            order.runHandled(number);
         }
         return dead.get() && !open.isEmpty() ? ended(requests, mine, number) : List.of();
     }
@@ -391,7 +395,7 @@ final class Worker {
      * senders are completed on the reader thread. The end of the worker ends the wait. An interrupt of this thread does
      * not: it is seen afterwards, because it would close the socket.
      */
-    private void await(int number) {
+    private void await() {
         boolean interrupted = Thread.interrupted();
         try {
             Map<String, Object> result = result();
@@ -400,7 +404,6 @@ final class Worker {
                 done(result);
             }
         } finally {
-            order.runHandled(number);
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }

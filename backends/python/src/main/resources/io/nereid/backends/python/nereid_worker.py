@@ -248,21 +248,20 @@ class Worker:
 
     def transmit(self, message):
         """Sends a frame, with what is to be sent with the next one."""
-        if self._additions(message):
-            message["d"] = self._ended
+        self._additions(message)
+        message["d"] = self._ended
         self._write(self._messages, message)
 
     def _end_run(self, number, message):
         """Sends the result of a run, to the thread that waits for it."""
         self._additions(message)
-        self._ended = number
+        # In this order: a frame that another thread sends now and that is to be handled after this result is not counted.
         message["q"] = self._sent
+        self._ended = number
         self._write(self._result_socket, message, self._result_text(message))
 
     def _additions(self, message):
-        """Adds the pending releases, metric updates and abandoned calls to a frame; whether there are any."""
-        if not (self._released or self._counted or self._unanswered or self.abandoned):
-            return False
+        """Adds the pending releases, metric updates and abandoned calls to a frame."""
         if self._released:
             message["f"] = self._taken(self._released)
         if self._counted:
@@ -275,7 +274,6 @@ class Worker:
             message["x"] = self._taken(self.abandoned)
             for key in message["x"]:
                 self.calls.pop(key, None)
-        return True
 
     def _result_text(self, message):
         """The frame of the usual result, responses that have tensors only, in half of the time of json; else None."""
@@ -329,8 +327,11 @@ class Worker:
                 count = 0
             if not count:
                 self.end()
-            data = self._arriving[:count]
             joined = bool(begin)
+            if not joined and count > 4 and _LENGTH.unpack_from(self._arriving)[0] == count - 4:
+                # One whole frame, as nearly always.
+                return [_decode(str(self._arriving[4:count], "utf-8"))[0]]
+            data = self._arriving[:count]
             if joined:
                 begin += data
                 data = memoryview(begin)
@@ -401,6 +402,9 @@ class Worker:
                         self._dispatch(frame)
                     if self._waiting:
                         self._changed.notify_all()
+                    come = ready()
+            if come:
+                return
 
     def _dispatch(self, frame):
         if "free" in frame:

@@ -164,8 +164,9 @@ class Tensor:
     __slots__ = ("_name", "_type", "_shape", "_view", "_array", "_chunk")
 
     def __init__(self, name, array):
-        name = _text(name, "a tensor's name")
-        np = _np()
+        if type(name) is not str:
+            name = _text(name, "a tensor's name")
+        np = _numpy or _np()
         if not isinstance(array, np.ndarray):
             if not isinstance(array, np.generic):
                 raise TritonModelException(
@@ -238,7 +239,7 @@ class Tensor:
 
     def as_numpy(self):
         if self._array is None:
-            np = _np()
+            np = _numpy or _np()
             if self._view is None:
                 raise TritonModelException(
                     f"tensor '{self._name}' belongs to a request that has ended: its values are not available")
@@ -450,7 +451,7 @@ class InferenceResponse:
             raise TritonModelException(f"error must be a TritonError, got {type(error).__name__}")
         self._tensors = _tensors(output_tensors, "response")
         self._error = error
-        self._parameters = _parameters(parameters, "response")
+        self._parameters = {} if parameters is None else _parameters(parameters, "response")
 
     def output_tensors(self):
         return self._tensors
