@@ -392,8 +392,8 @@ final class Worker {
 
     /**
      * Reads the result of the run and completes the responses that the model's execute returned; those through response
-     * senders are completed on the reader thread. The end of the worker ends the wait. An interrupt of this thread does
-     * not: it is seen afterwards, because it would close the socket.
+     * senders are completed on the reader thread. The end of the worker ends the wait. So does an
+     * interrupt during it, which closes the socket; the engine does not interrupt its threads.
      */
     private void await() {
         boolean interrupted = Thread.interrupted();

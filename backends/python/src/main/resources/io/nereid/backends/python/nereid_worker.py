@@ -4,9 +4,9 @@
 
 Server and worker exchange frames over Unix sockets: 4 bytes of length, then a JSON object (the class comment of
 Worker.java lists the kinds). There are three: for frames to the worker, for results of runs, which the server's thread
-that waits for one reads itself, and for all other frames from the worker. Tensors are in shared memory: files that both sides have mapped. Each side allocates ranges
-("chunks") in the files that it has created; the server's files have numbers from 0 up, the worker's from -1 down. A
-chunk is identified by the number of its file and its offset.
+that waits for one reads itself, and for all other frames from the worker. Tensors are in shared memory: files that both
+sides have mapped. Each side allocates ranges ("chunks") in the files that it has created; the server's files have numbers
+from 0 up, the worker's from -1 down. A chunk is identified by the number of its file and its offset.
 
 There is no reader thread. Of the threads that wait for a frame, one reads the socket and dispatches frames for all.
 """
@@ -211,10 +211,11 @@ class Worker:
         self._send_lock = threading.Lock()
         # The frames sent, but for results, and the last run that has ended: the server keeps their order (FrameOrder.java).
         self._sent = 0
+        self._ended = 0
         # The text of a tensor's name, type and shape, by these.
         self._heads = {}
-        self._ended = 0
-        self._received = threading.Lock()
+        # Reentrant: a finalizer of the model that runs while it is held may wait for a frame too.
+        self._received = threading.RLock()
         self._changed = threading.Condition(self._received)
         self._waiting = 0
         self._reading = False

@@ -174,7 +174,10 @@ class Tensor:
             array = np.asarray(array)
         wire = _wire_types.get(array.dtype)
         if wire is None:
-            wire = _wire_types[array.dtype] = self._wire_type_of(name, array.dtype)
+            wire = self._wire_type_of(name, array.dtype)
+            # Strings of each length have a dtype of their own.
+            if wire != "BYTES":
+                _wire_types[array.dtype] = wire
         self._name = name
         self._type = wire
         self._shape = array.shape
