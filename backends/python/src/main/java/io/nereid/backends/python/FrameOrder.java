@@ -45,9 +45,15 @@ final class FrameOrder {
     /** Waits until this many frames have been handled; false when the worker has ended before. */
     synchronized boolean awaitFrames(long count) {
         boolean interrupted = false;
+        waiting++;
         while (frames < count && !closed) {
-            interrupted |= interruptedWait();
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
         }
+        waiting--;
         restore(interrupted);
         return frames >= count;
     }
@@ -55,23 +61,17 @@ final class FrameOrder {
     /** Waits until the result of this run has been handled, or the worker has ended. */
     synchronized void awaitRun(int number) {
         boolean interrupted = false;
+        waiting++;
         // A difference, because the numbers of runs start again below zero after the largest one.
         while (runs - number < 0 && !closed) {
-            interrupted |= interruptedWait();
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
         }
+        waiting--;
         restore(interrupted);
-    }
-
-    @GuardedBy("this") private boolean interruptedWait() {
-        waiting++;
-        try {
-            wait();
-            return false;
-        } catch (InterruptedException e) {
-            return true;
-        } finally {
-            waiting--;
-        }
     }
 
     private static void restore(boolean interrupted) {
