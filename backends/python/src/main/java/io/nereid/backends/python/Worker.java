@@ -7,12 +7,10 @@ import io.nereid.backends.python.SharedMemoryArena.Chunk;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.tensor.Tensor;
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -23,7 +21,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -39,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The server's side of a worker process, which runs one instance of a Python model. Server and worker exchange frames
- * (see {@link FrameCodec}) over a Unix socket; tensors are in shared memory: an input is copied there once, and an
+ * (see {@link FrameCodec}) over Unix sockets; tensors are in shared memory: an input is copied there once, and an
  * output becomes a response without a copy.
  *
  * <p>Frames to the worker, by {@code t}: {@code load}, {@code init}, {@code fin} (each gets one reply), {@code exec},
@@ -53,14 +50,21 @@ import org.jspecify.annotations.Nullable;
  * more), {@code x} (calls that it has abandoned) and {@code c}
  * (updates of custom metrics).
  *
- * <p>Threads: one thread reads the socket and must never block on writing to it, since the worker may be blocked
+ * <p>A run wakes only the threads that it needs, because there are three sockets: one for the frames to the worker,
+ * which no thread of the server reads, since Linux would wake it when the worker takes a frame; one for {@code done},
+ * which {@link #execute} reads itself; and one for all other frames from the worker. {@code done} has in {@code q} how
+ * many of these the worker has sent before, and each of these has in {@code d} the last exec that had ended:
+ * {@link FrameOrder} keeps the order.
+ *
+ * <p>Threads: one thread reads the third socket and must never block on writing, since the worker may be blocked
  * writing to the server at the same time. {@link #execute} writes directly; other threads hand frames to a writer
  * thread. Frames are queued first and written under a lock, so their order is the order of the calls. Thread-safe,
  * except {@link #execute}, which is called by one thread at a time.
  */
 final class Worker {
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
-    private static final int MAX_FRAME = 256 << 20;
+    private static final int FRAME_BUFFER = 1 << 16;
+    private static final int RESULT_BUFFER = 1 << 13;
     private static final Map<Integer, System.Logger.Level> LEVELS = Map.of(
             0, System.Logger.Level.DEBUG,
             1, System.Logger.Level.INFO,
@@ -73,7 +77,9 @@ final class Worker {
     private final boolean decoupled;
     private final PythonSettings settings;
     private final WorkerProcess process;
-    private final SocketChannel channel;
+    private final SocketChannel commands;
+    private final FrameReader results;
+    private final FrameOrder order = new FrameOrder();
     private final SharedMemoryArena arena;
     private final WorkerSegments peers;
     private final ModelCallbacks callbacks;
@@ -90,7 +96,10 @@ final class Worker {
     private final AtomicBoolean dead = new AtomicBoolean();
     private final CompletableFuture<ServingException> death = new CompletableFuture<>();
     private volatile @Nullable CompletableFuture<Map<String, Object>> reply;
-    private volatile @Nullable Run running;
+    /** The number of the exec in progress, or of the last one. */
+    private volatile int running;
+
+    private volatile boolean executing;
     /**
      * Shared memory in which the worker notes the number of the exec that it has begun, so that the server can tell
      * after its death, without another frame for each exec.
@@ -110,16 +119,6 @@ final class Worker {
     private volatile boolean ready = true;
     private final AtomicBoolean readinessPending = new AtomicBoolean();
 
-    /** The exec in progress, and the worker's {@code done} frame for it. */
-    private static final class Run {
-        final int number;
-        volatile @Nullable Map<String, Object> result;
-
-        Run(int number) {
-            this.number = number;
-        }
-    }
-
     /**
      * Takes ownership of a process that has connected, and starts to read.
      *
@@ -132,7 +131,8 @@ final class Worker {
         this.decoupled = plan.decoupled();
         this.settings = plan.settings();
         this.process = process;
-        this.channel = process.channel();
+        this.commands = process.commands();
+        this.results = new FrameReader(process.results(), RESULT_BUFFER);
         this.arena = new SharedMemoryArena(settings, this::announce);
         this.peers = new WorkerSegments(arena, this::flushFreed);
         this.metrics = plan.metrics();
@@ -247,6 +247,7 @@ final class Worker {
         reader.shutdown();
         outgoing.clear();
         ServingException failure = reason;
+        order.close();
         callbacks.close();
         begunAtDeath =
                 begun.slice(0, Integer.BYTES).order(ByteOrder.nativeOrder()).getInt(0);
@@ -272,12 +273,6 @@ final class Worker {
         arena.close();
         deleteFiles();
         death.complete(failure);
-        Run run = running;
-        if (run != null) {
-            synchronized (run) {
-                run.notifyAll();
-            }
-        }
     }
 
     /** Where the worker notes the exec that it has begun, as file number and offset. */
@@ -319,7 +314,6 @@ final class Worker {
      */
     List<ModelRequest> execute(List<ModelRequest> requests) {
         int number = execs + 1;
-        Run run = new Run(number);
         List<Long> mine = new ArrayList<>(requests.size());
         JsonWriter json = new JsonWriter(512);
         json.beginObject().name("t").value("exec").name("n").value(number);
@@ -343,19 +337,24 @@ final class Worker {
         }
         json.endArray().endObject();
         execs = number;
-        running = run;
-        if (!dead.get()) {
-            send(FrameCodec.framed(json), true);
-            await(run);
-        }
-        running = null;
-        if (!decoupled) {
-            for (Long key : mine) {
-                PendingRequest o = open.get(key);
-                if (o != null && !dead.get()) {
-                    o.answerLater();
+        running = number;
+        executing = true;
+        try {
+            if (!dead.get()) {
+                send(FrameCodec.framed(json), true);
+                await();
+            }
+            if (!decoupled) {
+                for (Long key : mine) {
+                    PendingRequest o = open.get(key);
+                    if (o != null && !dead.get()) {
+                        o.answerLater();
+                    }
                 }
             }
+        } finally {
+            executing = false;
+            order.runHandled(number);
         }
         return dead.get() && !open.isEmpty() ? ended(requests, mine, number) : List.of();
     }
@@ -392,28 +391,36 @@ final class Worker {
     }
 
     /**
-     * Waits for the end of the run. The responses that the model's execute returned are completed here, on the
-     * instance's thread, so that the reader thread stays free; those through response senders are completed on the
-     * reader thread. The end of the worker ends the wait.
+     * Reads the result of the run and completes the responses that the model's execute returned; those through response
+     * senders are completed on the reader thread. The end of the worker ends the wait. So does an
+     * interrupt during it, which closes the socket; the engine does not interrupt its threads.
      */
-    private void await(Run run) {
-        boolean interrupted = false;
-        Map<String, Object> result;
-        synchronized (run) {
-            while (run.result == null && !dead.get()) {
-                try {
-                    run.wait();
-                } catch (InterruptedException e) {
-                    interrupted = true;
-                }
+    private void await() {
+        boolean interrupted = Thread.interrupted();
+        try {
+            Map<String, Object> result = result();
+            if (result != null && order.awaitFrames(FrameCodec.number(result, "q", 0))) {
+                additions(result);
+                done(result);
             }
-            result = run.result;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
         }
-        if (result != null) {
-            done(result);
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
+    }
+
+    /** Waits for the result of the run in progress; null when the worker has ended instead. */
+    private @Nullable Map<String, Object> result() {
+        try {
+            Map<String, Object> result = results.next();
+            if (FrameCodec.string(result, "t").equals("done")) {
+                return result;
+            }
+            throw new IllegalStateException("a frame '" + FrameCodec.string(result, "t") + "' instead of a result");
+        } catch (IOException | RuntimeException e) {
+            lost(e);
+            return null;
         }
     }
 
@@ -422,10 +429,9 @@ final class Worker {
      * runs to its end: only ending the process could stop it. Thread-safe.
      */
     void stop() {
-        Run run = running;
-        if (run != null && !dead.get()) {
+        if (executing && !dead.get()) {
             JsonWriter json = new JsonWriter(32);
-            json.beginObject().name("t").value("stop").name("n").value(run.number);
+            json.beginObject().name("t").value("stop").name("n").value(running);
             send(FrameCodec.framed(json.endObject()), false);
         }
     }
@@ -631,7 +637,7 @@ final class Worker {
         try {
             for (ByteBuffer frame = outgoing.poll(); frame != null; frame = outgoing.poll()) {
                 while (frame.hasRemaining()) {
-                    channel.write(frame);
+                    commands.write(frame);
                 }
             }
         } catch (IOException e) {
@@ -644,45 +650,32 @@ final class Worker {
 
     private void read() {
         try {
-            JsonReader json = new JsonReader();
-            ByteBuffer in = ByteBuffer.allocate(1 << 16).order(ByteOrder.LITTLE_ENDIAN);
-            byte[] body = new byte[1 << 12];
+            FrameReader frames = new FrameReader(process.messages(), FRAME_BUFFER);
             while (true) {
-                in.flip();
-                while (in.remaining() >= 4 && in.remaining() - 4 >= in.getInt(in.position())) {
-                    int length = in.getInt();
-                    if (body.length < length + JsonReader.SLACK) {
-                        body = new byte[length * 2 + JsonReader.SLACK];
-                    }
-                    in.get(body, 0, length);
-                    json.reset(body, 0, length);
-                    Object frame = FrameCodec.read(json);
-                    handle(FrameCodec.map(Objects.requireNonNull(frame, "frame")));
+                Map<String, Object> frame = frames.next();
+                if (frame.get("d") instanceof Long run) {
+                    order.awaitRun(run.intValue());
                 }
-                int needed = in.remaining() >= 4 ? in.getInt(in.position()) : 0;
-                if (needed < 0 || needed > MAX_FRAME) {
-                    throw new IOException("a frame of " + needed + " bytes");
-                }
-                in.compact();
-                if (needed + 4 > in.capacity()) {
-                    in = ByteBuffer.allocate(needed * 2)
-                            .order(ByteOrder.LITTLE_ENDIAN)
-                            .put(in.flip());
-                }
-                if (channel.read(in) < 0) {
-                    throw new EOFException("the worker has closed its socket");
-                }
+                additions(frame);
+                handle(frame);
+                order.frameHandled();
             }
         } catch (IOException | RuntimeException e) {
-            if (!dead.get() && !(e instanceof IOException)) {
-                LOG.log(System.Logger.Level.ERROR, label + ": the worker sent an invalid frame", e);
-                process.kill();
-            }
-            die(null);
+            lost(e);
         }
     }
 
-    private void handle(Map<String, Object> frame) {
+    /** A socket has ended, or a frame is invalid: ends the worker. */
+    private void lost(Exception e) {
+        if (!dead.get() && !(e instanceof IOException)) {
+            LOG.log(System.Logger.Level.ERROR, label + ": the worker sent an invalid frame", e);
+            process.kill();
+        }
+        die(null);
+    }
+
+    /** Handles what any frame may carry beside its own content. */
+    private void additions(Map<String, Object> frame) {
         for (Object place : FrameCodec.list(frame, "f")) {
             List<?> p = (List<?>) place;
             Chunk chunk = arena.at(((Long) p.get(0)).intValue(), ((Long) p.get(1)).intValue());
@@ -705,16 +698,10 @@ final class Worker {
         if (frame.get("c") instanceof List<?> counted) {
             metrics.count(counted);
         }
+    }
+
+    private void handle(Map<String, Object> frame) {
         switch (FrameCodec.string(frame, "t")) {
-            case "done":
-                Run run = running;
-                if (run != null) {
-                    synchronized (run) {
-                        run.result = frame;
-                        run.notifyAll();
-                    }
-                }
-                break;
             case "late":
                 // A coroutine of a decoupled model failed after its execute had returned.
                 done(frame);

@@ -21,13 +21,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A Python interpreter that runs {@code nereid_worker.py}. It is connected by a Unix socket, and by its standard input:
+ * A Python interpreter that runs {@code nereid_worker.py}. It is connected by Unix sockets, and by its standard input:
  * the server never writes to it, but when the server ends, however that happens, the pipe closes and the worker ends
  * itself. The worker's output goes to the server's log. Thread-safe.
  */
@@ -36,12 +38,13 @@ final class WorkerProcess {
     /** A limit on the socket's path: the smallest one of any system is 104 bytes with the terminator. */
     private static final int MAX_PATH = 100;
 
+    private static final int SOCKETS = 3;
     private static final int LAST_LINES = 8;
     private static final int MAX_LINE = 8192;
 
     private final String label;
     private final Process process;
-    private final SocketChannel channel;
+    private final List<SocketChannel> sockets = new ArrayList<>();
 
     @GuardedBy("lines") private final Deque<String> lines = new ArrayDeque<>();
 
@@ -73,8 +76,11 @@ final class WorkerProcess {
                 this.process = started;
                 Process running = started;
                 output.execute(() -> copyOutput(running));
-                this.channel = accepted(server, interpreter, timeout);
-                channel.configureBlocking(true);
+                while (sockets.size() < SOCKETS) {
+                    SocketChannel socket = accepted(server, interpreter, timeout);
+                    sockets.add(socket);
+                    socket.configureBlocking(true);
+                }
             }
         } catch (IOException e) {
             abandon(started);
@@ -106,6 +112,7 @@ final class WorkerProcess {
         if (started != null) {
             started.destroyForcibly();
         }
+        closeSockets();
         output.shutdown();
     }
 
@@ -171,8 +178,19 @@ final class WorkerProcess {
         }
     }
 
-    SocketChannel channel() {
-        return channel;
+    /** The socket for frames to the worker. The worker connects this one first, and the other two in their order here. */
+    SocketChannel commands() {
+        return sockets.get(0);
+    }
+
+    /** The socket for frames from the worker, but for results. */
+    SocketChannel messages() {
+        return sockets.get(1);
+    }
+
+    /** The socket for the results of runs. */
+    SocketChannel results() {
+        return sockets.get(2);
     }
 
     long pid() {
@@ -200,13 +218,19 @@ final class WorkerProcess {
         // By the handle: Process.destroyForcibly also closes the pipes, and output that was not yet read would be lost.
         process.toHandle().destroyForcibly();
         awaitExit(Duration.ofSeconds(10));
-        try {
-            channel.close();
-        } catch (IOException e) {
-            LOG.log(System.Logger.Level.DEBUG, label + ": cannot close the worker's socket", e);
-        }
+        closeSockets();
         settle();
         process.destroyForcibly();
+    }
+
+    private void closeSockets() {
+        for (SocketChannel socket : sockets) {
+            try {
+                socket.close();
+            } catch (IOException e) {
+                LOG.log(System.Logger.Level.DEBUG, label + ": cannot close a socket of the worker", e);
+            }
+        }
     }
 
     /** How the process ended, for a message. */

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one instance of a Python model: receives requests from the server and sends responses.
 
-Server and worker exchange frames over a Unix socket: 4 bytes of length, then a JSON object (the class comment of
-Worker.java lists the kinds). Tensors are in shared memory: files that both sides have mapped. Each side allocates ranges
-("chunks") in the files that it has created; the server's files have numbers from 0 up, the worker's from -1 down. A
-chunk is identified by the number of its file and its offset.
+Server and worker exchange frames over Unix sockets: 4 bytes of length, then a JSON object (the class comment of
+Worker.java lists the kinds). There are three: for frames to the worker, for results of runs, which the server's thread
+that waits for one reads itself, and for all other frames from the worker. Tensors are in shared memory: files that both
+sides have mapped. Each side allocates ranges ("chunks") in the files that it has created; the server's files have numbers
+from 0 up, the worker's from -1 down. A chunk is identified by the number of its file and its offset.
 
 There is no reader thread. Of the threads that wait for a frame, one reads the socket and dispatches frames for all.
 """
@@ -33,6 +34,10 @@ import triton_python_backend_utils as pb
 
 _LENGTH = struct.Struct("<I")
 _BLOCK = 64
+_MOST_HEADS = 1000
+# The functions of json.loads and json.dumps without what these do for each call.
+_decode = json.JSONDecoder().raw_decode
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
 
 
 class Segment:
@@ -196,11 +201,23 @@ class Ownership:
 class Worker:
     """The worker's side of the connection. The model may use it on any thread; _changed guards the received frames."""
 
-    def __init__(self, connection):
-        self._socket = connection
-        self._buffer = bytearray()
+    def __init__(self, commands, messages, results):
+        self._commands = commands
+        self._messages = messages
+        self._result_socket = results
+        # The part of a frame that has arrived, and the memory in which the next bytes arrive.
+        self._begin = bytearray()
+        self._arriving = memoryview(bytearray(1 << 16))
         self._send_lock = threading.Lock()
-        self._changed = threading.Condition()
+        # The frames sent, but for results, and the last run that has ended: the server keeps their order (FrameOrder.java).
+        self._sent = 0
+        self._ended = 0
+        # The text of a tensor's name, type and shape, by these.
+        self._heads = {}
+        # Reentrant: a finalizer of the model that runs while it is held may wait for a frame too.
+        self._received = threading.RLock()
+        self._changed = threading.Condition(self._received)
+        self._waiting = 0
         self._reading = False
         self._work = collections.deque()
         self._segments = {}
@@ -231,7 +248,21 @@ class Worker:
     # frames
 
     def transmit(self, message):
-        """Sends a frame, with the pending releases, metric updates and abandoned calls."""
+        """Sends a frame, with what is to be sent with the next one."""
+        self._additions(message)
+        message["d"] = self._ended
+        self._write(self._messages, message)
+
+    def _end_run(self, number, message):
+        """Sends the result of a run, to the thread that waits for it."""
+        self._additions(message)
+        # In this order: a frame that another thread sends now and that is to be handled after this result is not counted.
+        message["q"] = self._sent
+        self._ended = number
+        self._write(self._result_socket, message, self._result_text(message))
+
+    def _additions(self, message):
+        """Adds the pending releases, metric updates and abandoned calls to a frame."""
         if self._released:
             message["f"] = self._taken(self._released)
         if self._counted:
@@ -244,11 +275,35 @@ class Worker:
             message["x"] = self._taken(self.abandoned)
             for key in message["x"]:
                 self.calls.pop(key, None)
+
+    def _result_text(self, message):
+        """The frame of the usual result, responses that have tensors only, in half of the time of json; else None."""
+        answers = message.get("r")
+        if answers is None or len(message) != 3:
+            return None
+        texts = []
+        for answer in answers:
+            if len(answer) != 2 or "o" not in answer:
+                return None
+            tensors = []
+            for name, wire, shape, *place in answer["o"]:
+                head = self._heads.get((name, wire, shape))
+                if head is None:
+                    if len(self._heads) >= _MOST_HEADS:
+                        self._heads.clear()
+                    head = self._heads[name, wire, shape] = _encode([name, wire, shape])[:-1]
+                tensors.append("%s,%d,%d,%d,%d]" % (head, *place))
+            texts.append('{"k":%d,"o":[%s]}' % (answer["k"], ",".join(tensors)))
+        return '{"t":"done","r":[%s],"q":%d}' % (",".join(texts), message["q"])
+
+    def _write(self, connection, message, text=None):
         # A lone surrogate, which UTF-8 cannot encode, becomes a question mark.
-        body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+        body = (text or _encode(message)).encode("utf-8", "replace")
         try:
             with self._send_lock:
-                self._socket.sendall(_LENGTH.pack(len(body)) + body)
+                if connection is self._messages:
+                    self._sent += 1
+                connection.sendall(_LENGTH.pack(len(body)) + body)
         except OSError:
             self.end()
 
@@ -262,26 +317,38 @@ class Worker:
 
     def _receive(self):
         """Reads until at least one frame is complete, or until the pipe has been written to."""
-        buffer = self._buffer
+        begin = self._begin
         frames = []
         while not frames:
             if self._waker is not None and self._woken():
                 break
             try:
-                data = self._socket.recv(1 << 18)
+                count = self._commands.recv_into(self._arriving)
             except OSError:
-                data = b""
-            if not data:
+                count = 0
+            if not count:
                 self.end()
-            buffer += data
+            joined = bool(begin)
+            if not joined and count > 4 and _LENGTH.unpack_from(self._arriving)[0] == count - 4:
+                # One whole frame, as nearly always.
+                return [_decode(str(self._arriving[4:count], "utf-8"))[0]]
+            data = self._arriving[:count]
+            if joined:
+                begin += data
+                data = memoryview(begin)
+            size = len(data)
             at = 0
-            while len(buffer) - at >= 4:
-                (length,) = _LENGTH.unpack_from(buffer, at)
-                if len(buffer) - at - 4 < length:
+            while size - at >= 4:
+                (length,) = _LENGTH.unpack_from(data, at)
+                if size - at - 4 < length:
                     break
-                frames.append(json.loads(bytes(buffer[at + 4 : at + 4 + length])))
+                frames.append(_decode(str(data[at + 4 : at + 4 + length], "utf-8"))[0])
                 at += 4 + length
-            del buffer[:at]
+            if joined:
+                data.release()
+                del begin[:at]
+            elif at < size:
+                begin += data[at:]
         return frames
 
     def _woken(self):
@@ -309,7 +376,7 @@ class Worker:
             os.set_blocking(reading, False)
             os.set_blocking(writing, False)
             poll = select.poll()
-            poll.register(self._socket, select.POLLIN)
+            poll.register(self._commands, select.POLLIN)
             poll.register(reading, select.POLLIN)
             self._waker = (reading, writing, poll)
 
@@ -318,9 +385,11 @@ class Worker:
         while True:
             if self._unanswered:
                 self.transmit({"t": "counted"})
-            with self._changed:
+            with self._received:
                 while self._reading and not ready():
+                    self._waiting += 1
                     self._changed.wait()
+                    self._waiting -= 1
                 if ready():
                     return
                 self._reading = True
@@ -328,17 +397,24 @@ class Worker:
             try:
                 frames = self._receive()
             finally:
-                with self._changed:
+                with self._received:
                     self._reading = False
                     for frame in frames:
                         self._dispatch(frame)
-                    self._changed.notify_all()
+                    if self._waiting:
+                        self._changed.notify_all()
+                    come = ready()
+            if come:
+                return
 
     def _dispatch(self, frame):
-        for number, at in frame.get("free", ()):
-            self._arena.give(number, at)
+        if "free" in frame:
+            for number, at in frame["free"]:
+                self._arena.give(number, at)
         kind = frame["t"]
-        if kind == "seg":
+        if kind == "exec":
+            self._work.append(frame)
+        elif kind == "seg":
             fd = os.open(frame["path"], os.O_RDWR)
             try:
                 self._segments[frame["i"]] = Segment(fd, frame["size"])
@@ -423,14 +499,15 @@ class Worker:
         length = array.nbytes
         if length == 0:
             return [tensor._name, tensor._type, tensor._shape, 0, 0, 0, 0]
+        dtype = array.dtype
+        native = dtype.isnative
         # An array that is a view may be a view of shared memory, such as an input that the model returns.
-        if array.base is not None and array.flags.c_contiguous and array.dtype.isnative:
-            place = self._place(array.__array_interface__["data"][0], length)
+        if native and array.base is not None and array.flags.c_contiguous:
+            place = self._place(array, length)
             if place is not None:
                 return [tensor._name, tensor._type, tensor._shape, *place, length]
         number, at, view = self._arena.take(length)
-        np = pb._np()
-        np.copyto(np.frombuffer(view, dtype=array.dtype.newbyteorder("=")).reshape(array.shape), array)
+        pb._np().ndarray(array.shape, dtype if native else dtype.newbyteorder("="), view)[...] = array
         return [tensor._name, tensor._type, tensor._shape, number, at, 0, length]
 
     def _copied(self, data):
@@ -440,8 +517,14 @@ class Worker:
         view[:] = data
         return number, at
 
-    def _place(self, address, length):
+    def _place(self, array, length):
         """The server's chunk that contains these bytes: file, offset of the chunk, and distance from it; else None."""
+        for tensors in list(self._open.values()):
+            for tensor in tensors:
+                # A comparison of objects first: numpy takes long to give the address of an array.
+                if tensor._array is array and tensor._chunk is not None:
+                    return tensor._chunk[:3]
+        address = array.__array_interface__["data"][0]
         for number, segment in self._segments.items():
             if segment.address <= address < segment.address + segment.size:
                 from_ = address - segment.address
@@ -459,7 +542,8 @@ class Worker:
         if response._error is not None:
             return {"k": key, "e": [response._error.code(), response._error.message()]}
         kept = [t for t in response._tensors if t._name in wanted]
-        kept.sort(key=lambda t: wanted.index(t._name))
+        if len(kept) > 1:
+            kept.sort(key=lambda t: wanted.index(t._name))
         answer = {"k": key, "o": [self._encoded(t) for t in kept]}
         if response._parameters:
             answer["p"] = response._parameters
@@ -641,18 +725,12 @@ class Worker:
         request = pb.InferenceRequest.__new__(pb.InferenceRequest)
         request._id = r.get("id", "")
         request._correlation = r.get("c", 0)
-        request._inputs = [self._tensor(t, False) for t in r["i"]]
         request._outputs = r["o"]
-        request._model = ""
-        request._version = -1
         request._flags = r.get("g", 0)
         request._timeout = r.get("s", 0)
         request._parameters = r.get("p", {})
-        request._key = r["k"]
-        request._release = pb.TRITONSERVER_REQUEST_RELEASE_ALL
-        request._sender = None
-        request._ownership = None
-        self._open[r["k"]] = request._inputs
+        request._key = key = r["k"]
+        self._open[key] = request._inputs = [self._tensor(t, False) for t in r["i"]]
         return request
 
     def _close(self, key):
@@ -668,24 +746,25 @@ class Worker:
             if inspect.iscoroutine(result):
                 if self._decoupled:
                     self._share(result, requests)
-                    self.transmit({"t": "done"})
+                    self._end_run(frame["n"], {"t": "done"})
                     return
                 result = self._until_complete(result, frame["n"])
             message = self._results(requests, result)
         except BaseException as e:
-            self._fail(requests, e)
+            self._end_run(frame["n"], self._failure(requests, e, "done"))
+            self._close_all(requests)
             return
-        self.transmit(message)
+        self._end_run(frame["n"], message)
         for answer in message.get("r", ()):
             self._close(answer["k"])
 
     def _results(self, requests, result):
         """Validates what execute returned and encodes it."""
         again = [r._key for r in requests if r._release == pb.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE]
-        for key in again:
-            self._close(key)
         message = {"t": "done"}
         if again:
+            for key in again:
+                self._close(key)
             message["again"] = again
         if self._decoupled:
             if result is not None:
@@ -713,12 +792,11 @@ class Worker:
         message["r"] = answers
         return message
 
-    def _fail(self, requests, e, kind="done"):
+    def _failure(self, requests, e, kind):
+        """The frame for requests that fail with an exception."""
+        keys = [r._key for r in requests]
         if isinstance(e, Stopped):
-            self.transmit({"t": kind, "e": str(e), "ks": [r._key for r in requests]})
-            for request in requests:
-                self._close(request._key)
-            return
+            return {"t": kind, "e": str(e), "ks": keys}
         traceback.print_exception(type(e), e, self._own(e.__traceback__))
         sys.stderr.flush()
         where = ""
@@ -726,7 +804,9 @@ class Worker:
             if frame.filename.startswith(self._directory):
                 where = f" ({os.path.basename(frame.filename)}:{frame.lineno})"
         text = f"Failed to process the request(s) for model instance '{self._instance}', message: {type(e).__name__}: {e}{where}"
-        self.transmit({"t": kind, "e": text, "ks": [r._key for r in requests]})
+        return {"t": kind, "e": text, "ks": keys}
+
+    def _close_all(self, requests):
         for request in requests:
             self._close(request._key)
 
@@ -768,7 +848,8 @@ class Worker:
                     raise pb.TritonModelException(
                         "the model is decoupled: execute must return None and respond through response senders")
             except BaseException as e:
-                self._fail(requests, e, "late")
+                self.transmit(self._failure(requests, e, "late"))
+                self._close_all(requests)
 
         asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
@@ -817,9 +898,11 @@ def main():
     signal.signal(signal.SIGINT, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: None)
     sys.dont_write_bytecode = True
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.connect(sys.argv[1])
-    worker = Worker(connection)
+    # The server distinguishes them by their order.
+    commands, messages, results = (socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3))
+    for connection in (commands, messages, results):
+        connection.connect(sys.argv[1])
+    worker = Worker(commands, messages, results)
     pb._worker = worker
     threading.Thread(target=_watch, args=(lifeline, worker), name="lifeline", daemon=True).start()
     worker.transmit({"t": "hello", "pid": os.getpid(), "python": sys.version.split()[0]})

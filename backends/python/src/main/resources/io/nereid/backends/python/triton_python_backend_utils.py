@@ -31,6 +31,9 @@ _NUMBERS = ["", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", 
 # The worker that runs the model; set by it before the model is imported.
 _worker = None
 _numpy = None
+# What numpy works out anew each time it is asked: the tensor type of a dtype, and the dtype of a tensor type.
+_wire_types = {}
+_dtypes = {}
 
 
 def _np():
@@ -161,28 +164,35 @@ class Tensor:
     __slots__ = ("_name", "_type", "_shape", "_view", "_array", "_chunk")
 
     def __init__(self, name, array):
-        name = _text(name, "a tensor's name")
-        np = _np()
+        if type(name) is not str:
+            name = _text(name, "a tensor's name")
+        np = _numpy or _np()
         if not isinstance(array, np.ndarray):
             if not isinstance(array, np.generic):
                 raise TritonModelException(
                     f"tensor '{name}' needs a numpy array, got {type(array).__name__}")
             array = np.asarray(array)
-        kind = array.dtype.kind
-        if kind in "OSU":
-            wire = "BYTES"
-        else:
-            wire = _WIRE_NAMES.get(array.dtype.name)
-            if wire is None and array.dtype.name == "bfloat16":
-                wire = "BF16"
-            if wire is None:
-                raise TritonModelException(f"tensor '{name}' has numpy type {array.dtype}, which is not a tensor type")
+        wire = _wire_types.get(array.dtype)
+        if wire is None:
+            wire = self._wire_type_of(name, array.dtype)
+            # Strings of each length have a dtype of their own.
+            if wire != "BYTES":
+                _wire_types[array.dtype] = wire
         self._name = name
         self._type = wire
         self._shape = array.shape
         self._array = array
         self._view = None
         self._chunk = None
+
+    @staticmethod
+    def _wire_type_of(name, dtype):
+        if dtype.kind in "OSU":
+            return "BYTES"
+        wire = "BF16" if dtype.name == "bfloat16" else _WIRE_NAMES.get(dtype.name)
+        if wire is None:
+            raise TritonModelException(f"tensor '{name}' has numpy type {dtype}, which is not a tensor type")
+        return wire
 
     @classmethod
     def of(cls, name, data_type, shape, data):
@@ -232,7 +242,7 @@ class Tensor:
 
     def as_numpy(self):
         if self._array is None:
-            np = _np()
+            np = _numpy or _np()
             if self._view is None:
                 raise TritonModelException(
                     f"tensor '{self._name}' belongs to a request that has ended: its values are not available")
@@ -240,18 +250,25 @@ class Tensor:
                 flat = deserialize_bytes_tensor(self._view)
                 self._array = flat.reshape(self._shape)
             else:
-                name = _NUMPY_NAMES.get(self._type)
-                if name is None:
-                    try:
-                        import ml_dtypes
-                    except ImportError:
-                        raise TritonModelException(
-                            f"tensor '{self._name}' is BF16, which numpy does not have: install ml_dtypes, or use raw()"
-                        ) from None
-                    name = ml_dtypes.bfloat16
+                dtype = _dtypes.get(self._type)
+                if dtype is None:
+                    dtype = _dtypes[self._type] = self._dtype()
                 # The array keeps the view alive, and with it the memory of another model's response.
-                self._array = np.frombuffer(self._view, dtype=name).reshape(self._shape)
+                self._array = np.ndarray(self._shape, dtype, self._view)
         return self._array
+
+    def _dtype(self):
+        np = _np()
+        name = _NUMPY_NAMES.get(self._type)
+        if name is None:
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise TritonModelException(
+                    f"tensor '{self._name}' is BF16, which numpy does not have: install ml_dtypes, or use raw()"
+                ) from None
+            name = ml_dtypes.bfloat16
+        return np.dtype(name)
 
     def _bytes(self):
         if self._type == "BYTES":
@@ -332,6 +349,13 @@ def _tensors(tensors, whose):
 class InferenceRequest:
     """A request to this model, or one that this model sends to another model."""
 
+    # What is the same in the requests to this model.
+    _model = ""
+    _version = -1
+    _release = TRITONSERVER_REQUEST_RELEASE_ALL
+    _sender = None
+    _ownership = None
+
     def __init__(self, request_id="", correlation_id=0, inputs=(), requested_output_names=(), model_name="",
                  model_version=-1, flags=0, timeout=0, preferred_memory=None, trace=None, parameters=None):
         if isinstance(correlation_id, bool) or not isinstance(correlation_id, (int, str)):
@@ -351,9 +375,6 @@ class InferenceRequest:
         self._timeout = int(timeout)
         self._parameters = _parameters(parameters, "request")
         self._key = None
-        self._release = TRITONSERVER_REQUEST_RELEASE_ALL
-        self._sender = None
-        self._ownership = None
 
     def inputs(self):
         return self._inputs
@@ -433,7 +454,7 @@ class InferenceResponse:
             raise TritonModelException(f"error must be a TritonError, got {type(error).__name__}")
         self._tensors = _tensors(output_tensors, "response")
         self._error = error
-        self._parameters = _parameters(parameters, "response")
+        self._parameters = {} if parameters is None else _parameters(parameters, "response")
 
     def output_tensors(self):
         return self._tensors

@@ -21,6 +21,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -120,10 +121,12 @@ class WorkerDeathTest {
             }
         });
         thread.start();
-        while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING) {
+        while (thread.isAlive()
+                && Arrays.stream(thread.getStackTrace())
+                        .noneMatch(frame -> frame.getClassName().equals(FrameReader.class.getName()))) {
             Thread.onSpinWait();
         }
-        // The frame with the requests is in the socket. The worker has not read it.
+        // The thread waits for the result: the frame with the requests is in the socket. The worker has not read it.
         assertThat(run.isDone()).isFalse();
         signal("KILL", pid);
         run.get(30, TimeUnit.SECONDS);
