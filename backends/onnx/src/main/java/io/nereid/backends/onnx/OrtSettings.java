@@ -9,6 +9,7 @@ import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.LatencyObjective;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -49,7 +50,11 @@ record OrtSettings(
             INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
     /** Parameters that other parts of the server read. */
     private static final List<String> FOREIGN = List.of(
-            "TRITON_BATCH_STRATEGY_PATH", DynamicBatching.ANTICIPATION, "nereid.batch_id", "nereid.kserve_server");
+            "TRITON_BATCH_STRATEGY_PATH",
+            DynamicBatching.ANTICIPATION,
+            LatencyObjective.PARAMETER,
+            "nereid.batch_id",
+            "nereid.kserve_server");
 
     private static final List<String> GPU_ONLY = List.of(
             "cudnn_conv_algo_search",

@@ -144,6 +144,16 @@ final class RequestQueue {
         return head;
     }
 
+    /** Returns when the first jobs have arrived. */
+    long[] arrivals(int count) {
+        long[] arrivals = new long[count];
+        QueuedJob e = head;
+        for (int i = 0; i < count && e != null; i++, e = e.next) {
+            arrivals[i] = e.since;
+        }
+        return arrivals;
+    }
+
     /** Returns whether {@code a} comes before {@code b}, which has arrived earlier. Both are queued. */
     boolean precedes(QueuedJob a, QueuedJob b) {
         Level left = a.level;
