@@ -72,7 +72,7 @@ class ArchitectureTest {
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
         serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
-        serving/scheduling | io.nereid.scheduling | . admission execution factory | base tensor observe spi
+        serving/scheduling | io.nereid.scheduling | . admission execution factory objective | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
             observe spi backend
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \

@@ -92,8 +92,7 @@ record TuneReport(
         chart.points("measured", results.stream().map(TuneReport::point).toList());
         chart.line("frontier", frontier(results));
         double most = results.stream().mapToDouble(VariantResult::rate).max().orElse(1);
-        chart.line(
-                "limit", List.of(new double[] {0, objective.millis()}, new double[] {most, objective.limitMillis()}));
+        chart.line("limit", List.of(new double[] {0, objective.millis()}, new double[] {most, objective.millis()}));
         chart.points("before", List.of(point(outcome.before())));
         if (outcome.improved()) {
             chart.points("after", List.of(point(outcome.after())));
