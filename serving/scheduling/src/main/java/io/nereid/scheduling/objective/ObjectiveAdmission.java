@@ -59,7 +59,7 @@ public final class ObjectiveAdmission implements AdmissionPolicy {
     private void ends(long now) {
         if (refusing
                 && now - lastRefusal
-                        > Math.max(MIN_RETRY, 20 * controller.objective().nanos())) {
+                        > Math.max(MIN_RETRY, Math.min(MAX_RETRY, controller.objective().nanos()))) {
             refusing = false;
         }
     }
