@@ -389,7 +389,7 @@ public final class LatencyController {
         double run = runNanos(rows);
         double left = Math.max(0, (double) expectedEnds - (double) running * (now - origin));
         double rest = (left + Math.max(0, instances - running) * run) / Math.max(instances, running);
-        return turn / instances * run + 2 * rest * (turn % instances + 1) / (instances + 1);
+        return Math.floorDiv(turn, (long) instances) * run + 2 * rest * (turn % instances + 1) / (instances + 1);
     }
 
     /** Returns whether a request that arrives now would be answered in time, if need be with more instances than before. */

@@ -18,12 +18,9 @@ public final class ObjectiveAdmission implements AdmissionPolicy {
 
     private final LatencyController controller;
     private boolean refusing;
-    private long since;
     private long lastRefusal;
-    /** Requests that were refused since {@link #since}, and those that were taken for a run. */
+    /** Requests that were refused since that began. */
     private long refused;
-
-    private long taken;
 
     public ObjectiveAdmission(LatencyController controller) {
         this.controller = controller;
@@ -47,9 +44,7 @@ public final class ObjectiveAdmission implements AdmissionPolicy {
     public void refused(long now) {
         if (!refusing) {
             refusing = true;
-            since = now;
             refused = 0;
-            taken = 0;
         }
         lastRefusal = now;
         refused++;
@@ -59,14 +54,15 @@ public final class ObjectiveAdmission implements AdmissionPolicy {
     private void ends(long now) {
         if (refusing
                 && now - lastRefusal
-                        > Math.max(MIN_RETRY, Math.min(MAX_RETRY, controller.objective().nanos()))) {
+                        > Math.max(
+                                MIN_RETRY,
+                                Math.min(MAX_RETRY, controller.objective().nanos()))) {
             refusing = false;
         }
     }
 
     @Override
     public boolean taken(long now, int count, long waited, int left) {
-        taken += count;
         ends(now);
         // Those that wait have been accepted; their wait is limited.
         return false;
