@@ -151,7 +151,9 @@ class ArchitectureTest {
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
             Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
-            Map.entry("LatencyController", "one controller: what it has learnt, and the decisions that depend on each other"),
+            Map.entry(
+                    "LatencyController",
+                    "one controller: what it has learnt, and the decisions that depend on each other"),
             Map.entry("BasicManagerTest", "the cases of one test class of TensorFlow Serving, under their names"),
             Map.entry("GatewayServerTest", "the cases of one gateway beside a real API server, with one rig"),
             Map.entry("AccessControlTest", "the cases of one policy over all kinds of credentials, with one rig"),
