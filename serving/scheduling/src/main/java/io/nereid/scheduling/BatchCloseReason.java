@@ -12,6 +12,8 @@ public enum BatchCloseReason {
     PREFERRED_SIZE,
     /** The batch has the model's maximum size, or the next request would have exceeded it. */
     MAX_SIZE,
+    /** The batch has the size that the latency objective of the model allows, or the next request would have exceeded it. */
+    OBJECTIVE,
     /** The next request has other shapes or inputs. */
     SHAPE,
     /** Requests of other lengths waited, but to pad with them would have taken longer than another run. */

@@ -3,6 +3,7 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.ModelConfig;
 import java.util.concurrent.CompletionStage;
@@ -64,6 +65,11 @@ public interface Scheduler extends AutoCloseable {
      */
     default boolean configure(ModelConfig next) {
         return false;
+    }
+
+    /** Returns what the scheduler does to keep the model's latency objective; null without an objective. */
+    default @Nullable ObjectiveStatus objective() {
+        return null;
     }
 
     /** Returns the number of runs in progress. */

@@ -72,7 +72,7 @@ class ArchitectureTest {
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
         serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
-        serving/scheduling | io.nereid.scheduling | . admission execution factory | base tensor observe spi
+        serving/scheduling | io.nereid.scheduling | . admission execution factory objective | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
             observe spi backend
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \
@@ -151,6 +151,9 @@ class ArchitectureTest {
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
             Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
+            Map.entry(
+                    "LatencyController",
+                    "one controller: what it has learnt, and the decisions that depend on each other"),
             Map.entry("BasicManagerTest", "the cases of one test class of TensorFlow Serving, under their names"),
             Map.entry("GatewayServerTest", "the cases of one gateway beside a real API server, with one rig"),
             Map.entry("AccessControlTest", "the cases of one policy over all kinds of credentials, with one rig"),

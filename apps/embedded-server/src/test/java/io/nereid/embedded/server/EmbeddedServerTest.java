@@ -8,14 +8,21 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
+import io.nereid.embedded.ModelSettings;
 import io.nereid.embedded.Nereid;
+import io.nereid.testkit.PluginJarBuilder;
 import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** The ports of an application's models, over sockets. */
 class EmbeddedServerTest {
@@ -65,6 +72,86 @@ class EmbeddedServerTest {
                             .start())
                     .hasMessageContaining(Integer.toString(port));
             assertThatThrownBy(() -> EmbeddedServer.builder(nereid).start()).hasMessageContaining("no port");
+        }
+    }
+
+    private static final String GATED = """
+            package models;
+            import io.nereid.backends.java.JavaModel;
+            import io.nereid.spi.config.TensorSpec;
+            import io.nereid.tensor.DataType;
+            import io.nereid.tensor.Shape;
+            import io.nereid.tensor.Tensor;
+            import java.util.List;
+            import java.util.concurrent.CountDownLatch;
+            import java.util.concurrent.TimeUnit;
+            public final class Gated implements JavaModel {
+                public List<TensorSpec> inputs() { return List.of(new TensorSpec("x", DataType.INT32, Shape.of(1))); }
+                public List<TensorSpec> outputs() { return List.of(new TensorSpec("y", DataType.INT32, Shape.of(1))); }
+                public List<Tensor> run(List<Tensor> inputs, List<String> outputs) throws Exception {
+                    if (System.getProperties().get("gated.inside") instanceof CountDownLatch inside) {
+                        inside.countDown();
+                        ((CountDownLatch) System.getProperties().get("gated.gate")).await(60, TimeUnit.SECONDS);
+                    }
+                    return List.of(Tensor.allocate("y", DataType.INT32, Shape.of(1)));
+                }
+            }
+            """;
+
+    private static final String ONE =
+            "{\"inputs\": [{\"name\": \"x\", \"shape\": [1], \"datatype\": \"INT32\", \"data\": [1]}]}";
+
+    private CompletableFuture<HttpResponse<String>> infer(int port) {
+        return client.sendAsync(
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/v2/models/gated/infer"))
+                        .POST(HttpRequest.BodyPublishers.ofString(ONE))
+                        .build(),
+                HttpResponse.BodyHandlers.ofString());
+    }
+
+    @Test
+    void whatWouldMissTheLatencyObjectiveIsRefusedWithATimeToRetry(@TempDir Path directory) throws Exception {
+        Path model = directory.resolve("gated");
+        Files.createDirectories(model);
+        new PluginJarBuilder()
+                .source("models.Gated", GATED)
+                .service("io.nereid.backends.java.JavaModel", "models.Gated")
+                .build(model.resolve("model.jar"));
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch gate = new CountDownLatch(1);
+        try (Nereid nereid = Nereid.builder()
+                        .model("gated", model, ModelSettings.DEFAULT.parameter("slo", "p99=50ms"))
+                        .build();
+                EmbeddedServer server =
+                        EmbeddedServer.builder(nereid).listen("127.0.0.1", 0).start()) {
+            int port = server.port();
+            for (int i = 0; i < 6; i++) {
+                assertThat(infer(port).get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+            }
+            System.getProperties().put("gated.gate", gate);
+            System.getProperties().put("gated.inside", inside);
+            CompletableFuture<HttpResponse<String>> slow = infer(port);
+            assertThat(inside.await(60, TimeUnit.SECONDS)).isTrue();
+            // The only instance is not free again before this request has waited for as long as it may.
+            HttpResponse<String> refused = infer(port).get(60, TimeUnit.SECONDS);
+            assertThat(slow).isNotDone();
+            assertThat(refused.statusCode()).isEqualTo(503);
+            assertThat(refused.headers().firstValue("retry-after")).hasValue("1");
+            assertThat(refused.body()).contains("model 'gated' is overloaded");
+            System.getProperties().remove("gated.inside");
+            gate.countDown();
+            assertThat(slow.get(60, TimeUnit.SECONDS).statusCode()).isEqualTo(200);
+            assertThat(infer(port).get(60, TimeUnit.SECONDS).statusCode())
+                    .as("an idle instance takes any request")
+                    .isEqualTo(200);
+            assertThat(send(port, "/metrics", ""))
+                    .contains(
+                            "nereid_slo_refused_total{model=\"gated\",version=\"1\",percentile=\"p99\"} 1",
+                            "nereid_slo_objective_seconds{model=\"gated\",version=\"1\",percentile=\"p99\"} 0.05");
+        } finally {
+            gate.countDown();
+            System.getProperties().remove("gated.inside");
+            System.getProperties().remove("gated.gate");
         }
     }
 

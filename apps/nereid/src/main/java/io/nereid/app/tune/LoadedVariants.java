@@ -11,6 +11,7 @@ import io.nereid.app.perf.load.LoadTimer;
 import io.nereid.app.perf.load.StabilityCheck;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.config.LatencyObjective;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,9 @@ final class LoadedVariants implements VariantTarget {
     private static final long LONGEST_NANOS = 120_000_000_000L;
 
     private static final int WINDOWS = 3;
+
+    /** So many requests of a measurement must be slower than its percentile to show it. */
+    private static final double SLOWER = 5;
 
     private final TunedModel model;
     private final VariantConfig config;
@@ -146,7 +150,7 @@ final class LoadedVariants implements VariantTarget {
     }
 
     private long length() {
-        double wanted = lastRate > 0 ? objective.requests() / lastRate * 1e9 : 0;
+        double wanted = lastRate > 0 ? Math.ceil(SLOWER * 100 / (100 - objective.percentile())) / lastRate * 1e9 : 0;
         return (long) Math.min(MOST_INTERVALS * timing.intervalNanos, Math.max(timing.intervalNanos, wanted));
     }
 }

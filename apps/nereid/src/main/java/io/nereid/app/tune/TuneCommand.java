@@ -14,6 +14,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
+import io.nereid.spi.config.LatencyObjective;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -78,7 +79,7 @@ public final class TuneCommand implements Callable<Integer> {
             names = "--slo",
             paramLabel = "PERCENTILE=TIME",
             required = true,
-            converter = LatencyObjective.Converter.class,
+            converter = ObjectiveConverter.class,
             description = "The latency limit, such as p99=20ms.")
     private LatencyObjective objective;
 
@@ -264,7 +265,7 @@ public final class TuneCommand implements Callable<Integer> {
         long end = began + Units.duration(budget).toNanos();
         VariantSearch search = new VariantSearch(
                 space,
-                objective.limitMillis(),
+                objective.millis(),
                 width,
                 variants,
                 () -> interrupt.received() || clock.nanos() + KEPT * variants.meanNanos() - end >= 0);
@@ -326,7 +327,7 @@ public final class TuneCommand implements Callable<Integer> {
             sizes = SearchSpace.with(sizes, first.batchSize()).stream()
                     .filter(size -> size >= inputs.batchSize() || size == first.batchSize())
                     .toList();
-            double longest = objective.limitMillis() * 1000 / 4;
+            double longest = objective.millis() * 1000 / 4;
             waits = delays != null
                     ? delays
                     : List.of(0L, 100L, 500L, 1000L, 2000L, 5000L, 10_000L).stream()
@@ -395,7 +396,7 @@ public final class TuneCommand implements Callable<Integer> {
     private void head(TargetOptions.Opened opened, VariantConfig config, SearchSpace space, PrintWriter out) {
         out.println(model + " version " + opened.version() + " at " + opened.where() + ", " + opened.protocol()
                 + ", batch size " + opened.batchSize() + ", " + objective.metric() + " at most "
-                + TuneReport.number(objective.limitMillis()) + " ms");
+                + TuneReport.number(objective.millis()) + " ms");
         out.println("now: " + config.first().describe() + "; " + space.variants() + " configurations, "
                 + space.concurrencies().size() + " loads");
         if (opened.shared()) {
@@ -422,7 +423,7 @@ public final class TuneCommand implements Callable<Integer> {
                 TuneReport.number(result.latencyMillis()),
                 result.failed() > 0
                         ? "  " + result.failed() + " failed"
-                        : result.keeps(objective.limitMillis()) ? "" : "  above the limit"));
+                        : result.keeps(objective.millis()) ? "" : "  above the limit"));
         out.flush();
     }
 
@@ -460,7 +461,7 @@ public final class TuneCommand implements Callable<Integer> {
         }
         if (!report.kept()) {
             out.println("no configuration keeps " + objective.metric() + " within "
-                    + TuneReport.number(objective.limitMillis()) + " ms");
+                    + TuneReport.number(objective.millis()) + " ms");
         }
     }
 

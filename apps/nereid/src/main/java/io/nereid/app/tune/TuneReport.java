@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.perf.report.LineChart;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.spi.config.LatencyObjective;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,12 +41,12 @@ record TuneReport(
 
     /** Whether the proposed configuration keeps the objective. */
     boolean kept() {
-        return outcome.after().keeps(objective.limitMillis());
+        return outcome.after().keeps(objective.millis());
     }
 
     ObjectNode json() {
         ObjectNode root = JSON.createObjectNode().put("model", model).put("server", server);
-        root.put("objective_percentile", objective.percentile()).put("objective_latency_ms", objective.limitMillis());
+        root.put("objective_percentile", objective.percentile()).put("objective_latency_ms", objective.millis());
         root.put("objective_kept", kept()).put("improved", outcome.improved());
         result(outcome.before(), root.putObject("before"));
         result(outcome.after(), root.putObject("after"));
@@ -84,16 +85,14 @@ record TuneReport(
         LineChart chart = new LineChart(
                 "Rate and " + objective.metric() + " of " + model, "successful requests per second", "latency in ms");
         // What is far beyond the limit would leave nothing to see of the rest.
-        double shown = 4 * objective.limitMillis();
+        double shown = 4 * objective.millis();
         List<VariantResult> results = outcome.results().stream()
                 .filter(each -> each.failed() == 0 && each.latencyMillis() <= shown)
                 .toList();
         chart.points("measured", results.stream().map(TuneReport::point).toList());
         chart.line("frontier", frontier(results));
         double most = results.stream().mapToDouble(VariantResult::rate).max().orElse(1);
-        chart.line(
-                "limit",
-                List.of(new double[] {0, objective.limitMillis()}, new double[] {most, objective.limitMillis()}));
+        chart.line("limit", List.of(new double[] {0, objective.millis()}, new double[] {most, objective.millis()}));
         chart.points("before", List.of(point(outcome.before())));
         if (outcome.improved()) {
             chart.points("after", List.of(point(outcome.after())));

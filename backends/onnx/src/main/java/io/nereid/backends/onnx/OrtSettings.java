@@ -9,6 +9,7 @@ import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.PaddingPolicy;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -53,6 +54,7 @@ record OrtSettings(
                     Stream.of(
                             "TRITON_BATCH_STRATEGY_PATH",
                             DynamicBatching.ANTICIPATION,
+                            LatencyObjective.PARAMETER,
                             "nereid.batch_id",
                             "nereid.kserve_server"),
                     PaddingPolicy.PARAMETERS.stream())

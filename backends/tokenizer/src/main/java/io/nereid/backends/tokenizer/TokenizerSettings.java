@@ -5,6 +5,7 @@ package io.nereid.backends.tokenizer;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
 import java.util.Arrays;
 import java.util.List;
@@ -30,8 +31,10 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
     static TokenizerSettings read(ModelConfig config) {
         Map<String, String> p = config.parameters();
         for (String key : p.keySet()) {
-            // The scheduler reads that one.
-            if (!KNOWN.contains(key) && !key.equals(DynamicBatching.ANTICIPATION)) {
+            // The scheduler reads these two.
+            if (!KNOWN.contains(key)
+                    && !key.equals(DynamicBatching.ANTICIPATION)
+                    && !key.equals(LatencyObjective.PARAMETER)) {
                 throw ServingException.invalidArgument(
                         "unknown parameter '" + key + "' of model '" + config.name() + "' (the tokenizer backend knows "
                                 + String.join(", ", KNOWN) + ")",

@@ -20,12 +20,15 @@ import io.nereid.spi.Loader;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.QueuePolicy;
 import io.nereid.spi.config.VersionPolicy;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -143,8 +146,8 @@ public final class ModelLoader implements Loader {
     }
 
     /**
-     * A change of the number of instances, the version policy, the queue delay, preferred batch sizes, priority levels and queue policies
-     * needs no reload; every other change does.
+     * A change of the number of instances, the version policy, the queue delay, preferred batch sizes, priority levels, queue policies
+     * and the latency objective needs no reload; every other change does.
      */
     @Override
     public boolean updateInPlace(Loader next) {
@@ -169,8 +172,15 @@ public final class ModelLoader implements Loader {
         if (!Objects.equals(config.batching(), other.config.batching())) {
             changed.batching(other.config.batching());
         }
-        ModelConfig applied =
-                servables.completed(changed.queue(other.config.queue()).build());
+        Map<String, String> parameters = new LinkedHashMap<>(serving.config().parameters());
+        parameters.remove(LatencyObjective.PARAMETER);
+        String objective = other.config.parameters().get(LatencyObjective.PARAMETER);
+        if (objective != null) {
+            parameters.put(LatencyObjective.PARAMETER, objective);
+        }
+        ModelConfig applied = servables.completed(changed.queue(other.config.queue())
+                .parameters(Collections.unmodifiableMap(parameters))
+                .build());
         try {
             ModelConfigDocument.check(applied, source.modelDirectory(), true);
         } catch (ServingException e) {
@@ -185,7 +195,10 @@ public final class ModelLoader implements Loader {
     }
 
     private static ModelConfig rest(ModelConfig config) {
+        Map<String, String> parameters = new LinkedHashMap<>(config.parameters());
+        parameters.remove(LatencyObjective.PARAMETER);
         return config.toBuilder()
+                .parameters(parameters)
                 .instanceGroups(List.of())
                 .versionPolicy(VersionPolicy.LATEST)
                 .batching(null)

@@ -22,11 +22,13 @@ import io.nereid.observe.metrics.LabelSet;
 import io.nereid.observe.metrics.MetricType;
 import io.nereid.observe.metrics.MetricsWriter;
 import io.nereid.scheduling.BatchCloseReason;
+import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.ServableId;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -218,6 +220,7 @@ public final class EngineMetrics {
                         servable.statistics().cuts[cut.ordinal()].sum());
             }
         }
+        objectives();
         histogram("nereid_request_duration_seconds", "Time from arrival to response", s -> s.request);
         histogram("nereid_queue_duration_seconds", "Time in the queue", s -> s.queue);
         histogram("nereid_compute_duration_seconds", "Time of the run in the backend", s -> s.compute);
@@ -225,6 +228,60 @@ public final class EngineMetrics {
         for (Labelled servable : servables) {
             batchSizes(servable.labels(), servable.statistics().batches);
         }
+    }
+
+    /** Writes what is done for latency objectives, if a model has one. */
+    private void objectives() {
+        Map<Labelled, ObjectiveStatus> kept = new LinkedHashMap<>();
+        for (Labelled servable : servables) {
+            ObjectiveStatus status = servable.servable().objective();
+            if (status != null) {
+                kept.put(servable, status);
+            }
+        }
+        if (kept.isEmpty()) {
+            return;
+        }
+        objective(
+                kept,
+                "objective_seconds",
+                GAUGE,
+                "The latency objective of a model",
+                s -> s.objective().nanos() / 1e9);
+        objective(
+                kept,
+                "latency_seconds",
+                GAUGE,
+                "The objective's percentile of the last window, from the arrival in the queue to the end of the run",
+                s -> s.latencyNanos() / 1e9);
+        objective(kept, "queue_delay_seconds", GAUGE, "Longest wait for further requests", s -> s.delayNanos() / 1e9);
+        objective(kept, "batch_rows", GAUGE, "Largest batch of several requests", ObjectiveStatus::maxRows);
+        objective(kept, "instances", GAUGE, "Instances that get runs", ObjectiveStatus::instances);
+        objective(
+                kept,
+                "planned_ratio",
+                GAUGE,
+                "Share of the objective that the expected time of an accepted request may take",
+                ObjectiveStatus::plannedShare);
+        objective(
+                kept,
+                "refused_total",
+                COUNTER,
+                "Requests refused because they would have missed the objective",
+                ObjectiveStatus::refused);
+        objective(
+                kept, "changes_total", COUNTER, "Changes of delay, batch size or instances", ObjectiveStatus::changes);
+    }
+
+    private void objective(
+            Map<Labelled, ObjectiveStatus> kept,
+            String name,
+            MetricType type,
+            String help,
+            ToDoubleFunction<ObjectiveStatus> value) {
+        page.family("nereid_slo_" + name, type, help);
+        kept.forEach((servable, status) -> page.sample(
+                servable.labels().with("percentile", status.objective().metric()), value.applyAsDouble(status)));
     }
 
     /**

@@ -13,6 +13,7 @@ import io.nereid.engine.request.ScalarShapes;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
@@ -253,6 +254,11 @@ public abstract class EngineServable implements Servable {
      * would accept the job.
      */
     public @Nullable ServingException refusal(InferenceJob job) {
+        return null;
+    }
+
+    /** What is done to keep the latency objective of the default signature; null without an objective. */
+    public @Nullable ObjectiveStatus objective() {
         return null;
     }
 

@@ -15,11 +15,13 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.factory.SchedulerFactory;
+import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Signature;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.PaddingPolicy;
 import java.util.ArrayList;
@@ -160,6 +162,11 @@ public final class ModelServable extends EngineServable {
     }
 
     @Override
+    public @Nullable ObjectiveStatus objective() {
+        return scheduler.objective();
+    }
+
+    @Override
     public @Nullable TabularInputs tabularInputs() {
         return tabularInputs;
     }
@@ -192,14 +199,17 @@ public final class ModelServable extends EngineServable {
     }
 
     /**
-     * Applies the instances, batching and queue settings of another configuration, and shows that configuration.
+     * Applies the instances, batching and queue settings and the latency objective of another configuration, and shows that configuration.
      *
      * @return false, without any change, when the scheduler cannot apply them while it is in use
      */
     public boolean configure(ModelConfig next) {
         ModelConfig now = config();
-        boolean same =
-                Objects.equals(now.batching(), next.batching()) && now.queue().equals(next.queue());
+        boolean same = Objects.equals(now.batching(), next.batching())
+                && now.queue().equals(next.queue())
+                && Objects.equals(
+                        now.parameters().get(LatencyObjective.PARAMETER),
+                        next.parameters().get(LatencyObjective.PARAMETER));
         if (!same && !scheduler.configure(next)) {
             return false;
         }

@@ -43,7 +43,7 @@ public final class ServableFactory {
     private final HostPolicyExecutors pools;
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
-    private final @Nullable AdmissionControl admission;
+    private final AdmissionControl admission;
     private final Clock clock;
     private final BatchingDefaults batching;
     private final @Nullable ResponseCache cache;
@@ -61,7 +61,10 @@ public final class ServableFactory {
         CacheOptions named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), caches, clock);
         List<RateLimiter.Total> totals = options.rateLimits();
-        this.admission = options.overloadTarget().isZero() ? null : AdmissionControl.overload(options.overloadTarget());
+        // Without a target only models with a latency objective refuse requests.
+        this.admission = options.overloadTarget().isZero()
+                ? new AdmissionControl(null)
+                : AdmissionControl.overload(options.overloadTarget());
         this.scheduling = new SchedulerOptions(options.maxQueueSize(), InlinePolicy.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
                 .delayed(options.delays().scheduler(), options.delays().backlog())
@@ -136,7 +139,7 @@ public final class ServableFactory {
 
     /** Returns whether a model refuses requests at the moment because it is overloaded. */
     public boolean refuses() {
-        return admission != null && admission.refuses();
+        return admission.refuses();
     }
 
     /** The settings for recorded warm-up requests. */

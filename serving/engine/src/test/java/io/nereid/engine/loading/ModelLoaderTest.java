@@ -27,6 +27,7 @@ import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.SequenceBatching;
 import io.nereid.spi.config.SequenceControl;
@@ -290,6 +291,30 @@ class ModelLoaderTest {
                         .build())))
                 .as("a preferred size above the maximum is not valid")
                 .isFalse();
+        loader.unload();
+    }
+
+    private ModelLoader with(Map<String, String> parameters) throws Exception {
+        return loader(config(1, 4).batching(null).parameters(parameters).build());
+    }
+
+    @Test
+    void aLatencyObjectiveBeginsChangesAndEndsWithoutLoading() throws Exception {
+        ModelLoader loader = with(Map.of());
+        ModelServable servable = (ModelServable) loader.load();
+        loader.warm();
+        assertThat(servable.objective()).isNull();
+        for (String objective : List.of("p99=20ms", "p95=1s")) {
+            assertThat(loader.updateInPlace(with(Map.of("slo", objective)))).isTrue();
+            assertThat(servable.objective().objective()).isEqualTo(LatencyObjective.parse(objective));
+            assertThat(servable.config().document().toString()).contains("slo", objective);
+        }
+        assertThat(loader.updateInPlace(with(Map.of("slo", "fast")))).isFalse();
+        assertThat(loader.updateInPlace(with(Map.of("slo", "p95=1s", "other", "1"))))
+                .isFalse();
+        assertThat(loader.updateInPlace(with(Map.of()))).isTrue();
+        assertThat(servable.objective()).isNull();
+        assertThat(models).as("nothing is loaded").hasSize(1);
         loader.unload();
     }
 

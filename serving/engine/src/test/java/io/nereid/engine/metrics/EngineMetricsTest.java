@@ -150,6 +150,28 @@ class EngineMetricsTest {
     }
 
     @Test
+    void whatIsDoneForALatencyObjectiveIsShown() throws Exception {
+        MetricsOptions options = MetricsOptions.DEFAULT.withHost(false);
+        ModelServable plain = used(options, config("m"));
+        assertThat(parse(page(plain, options)).keySet()).noneMatch(s -> s.startsWith("nereid_slo"));
+        plain.unload();
+        ModelServable servable = used(
+                options,
+                config("m").toBuilder().parameters(Map.of("slo", "p95=300ms")).build());
+        String labels = "{model=\"m\",version=\"1\",percentile=\"p95\"}";
+        assertThat(parse(page(servable, options)))
+                .containsEntry("nereid_slo_objective_seconds" + labels, 0.3)
+                .containsEntry("nereid_slo_latency_seconds" + labels, 0.0)
+                .containsEntry("nereid_slo_queue_delay_seconds" + labels, 0.0)
+                .containsEntry("nereid_slo_batch_rows" + labels, 8.0)
+                .containsEntry("nereid_slo_instances" + labels, 1.0)
+                .containsEntry("nereid_slo_planned_ratio" + labels, 0.9)
+                .containsEntry("nereid_slo_refused_total" + labels, 0.0)
+                .containsEntry("nereid_slo_changes_total" + labels, 0.0);
+        servable.unload();
+    }
+
+    @Test
     void tagsBecomeLabelsAndNothingInThemBreaksThePage() throws Exception {
         Map<String, String> tags = new LinkedHashMap<>();
         tags.put("team", "a \"b\" \\ \n c");

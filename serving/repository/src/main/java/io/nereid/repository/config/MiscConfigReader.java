@@ -6,6 +6,7 @@ import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.repository.schema.TypedMessage;
 import io.nereid.repository.schema.TypedMessage.Value;
 import io.nereid.spi.config.ExecutionAccelerator;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.OptimizationPolicy;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -29,6 +30,32 @@ final class MiscConfigReader {
             parameters.put(v.entry().key(), v.entry().value() instanceof TypedMessage m ? m.text("string_value") : "");
         }
         return Collections.unmodifiableMap(parameters);
+    }
+
+    /** Checks the latency objective, which the schedulers of requests that do not depend on each other keep. */
+    void objective(TypedMessage config) {
+        for (Value v : config.all("parameters")) {
+            if (!v.entry().key().equals(LatencyObjective.PARAMETER)) {
+                continue;
+            }
+            String text = v.entry().value() instanceof TypedMessage m ? m.text("string_value") : "";
+            String where = "parameter '" + LatencyObjective.PARAMETER + "'" + scope.forModel() + ": ";
+            try {
+                LatencyObjective.parse(text);
+            } catch (IllegalArgumentException e) {
+                scope.error(v.at(), where + e.getMessage(), "write an objective such as p99=20ms");
+            }
+            String without = config.has("sequence_batching")
+                    ? "sequence batching"
+                    : config.has("ensemble_scheduling")
+                            ? "an ensemble; its composing models may have one"
+                            : config.message("model_transaction_policy").flag("decoupled")
+                                    ? "the decoupled transaction policy"
+                                    : "";
+            if (!without.isEmpty()) {
+                scope.error(v.at(), where + "a latency objective is not supported with " + without, "remove it");
+            }
+        }
     }
 
     static Map<String, String> texts(List<Value> given) {

@@ -183,6 +183,7 @@ public final class ModelConfigReader {
         String platform = c.text("platform");
         platform(c, ensemble);
         exclusions(c);
+        extras.objective(c);
         boolean partial = isPython(c);
         ModelConfig config = ModelConfig.builder(scope.model())
                 .platform(ensemble && platform.isEmpty() && c.text("backend").isEmpty() ? "ensemble" : platform)

@@ -3,6 +3,8 @@
 package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.execution.LinearRunTime;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 
@@ -118,6 +120,20 @@ final class BatchAnticipation {
                     "write on or off; without the parameter it is on");
         }
         return value.equals("on");
+    }
+
+    /**
+     * Returns whether batches of a model may close earlier or later because of what is expected to arrive. Not with a rate limiter,
+     * which decides when an instance is free; nor with a strategy, which decides what a batch is; nor if a request may
+     * have its responses at any time of a run.
+     */
+    static boolean applies(ModelConfig config, SchedulerOptions options) {
+        return allowed(config)
+                && config.batching() != null
+                && config.maxBatchSize() > 1
+                && !config.decoupled()
+                && options.limiter() == null
+                && options.strategy() == null;
     }
 
     // ---- observations ----

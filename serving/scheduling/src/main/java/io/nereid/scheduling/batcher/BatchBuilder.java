@@ -31,8 +31,8 @@ import org.slf4j.LoggerFactory;
  * <ol>
  *   <li>The first job always joins: otherwise it could never run.
  *   <li>A job whose rows would exceed the largest preferred size does not join [PREFERRED_SIZE; MAX_SIZE if they would
- *       also exceed the model's maximum]. Without preferred sizes, the maximum takes their place. A job that is split
- *       joins with as many rows as are free.
+ *       also exceed the model's maximum]. Without preferred sizes, the maximum takes their place. A smaller size that a
+ *       latency objective allows takes the place of both [OBJECTIVE]. A job that is split joins with as many rows as are free.
  *   <li>A job with other inputs or shapes than the first job does not join [SHAPE].
  *   <li>A job that the custom batching strategy excludes does not join [STRATEGY]; if it is the first job, it joins and
  *       the batch is full.
@@ -78,6 +78,10 @@ final class BatchBuilder {
 
     private final BitSet preferred = new BitSet();
     private long delayNanos;
+    /** The configured delay, if a latency objective has not set another one. */
+    private long configuredDelay;
+    /** The most rows that a latency objective allows for several jobs; {@link Integer#MAX_VALUE} without one. */
+    private int objectiveRows = Integer.MAX_VALUE;
     /** Decides which jobs may share a batch; null if every job runs alone. */
     private final @Nullable BatchRunner runner;
 
@@ -169,8 +173,20 @@ final class BatchBuilder {
                 preferred.set(size);
             }
         }
-        fullRows = preferred.isEmpty() ? maxRows : preferred.length() - 1;
-        delayNanos = maxRows > 1 ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
+        configuredDelay = maxRows > 1 ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
+        objective(0, Integer.MAX_VALUE);
+    }
+
+    /**
+     * Applies what a latency objective has determined, to the batch that is open as well.
+     *
+     * @param delay the queue delay if none is configured
+     * @param mostRows the most rows of a batch of several jobs
+     */
+    void objective(long delay, int mostRows) {
+        delayNanos = configuredDelay > 0 || maxRows == 1 ? configuredDelay : delay;
+        objectiveRows = mostRows;
+        fullRows = Math.min(mostRows, preferred.isEmpty() ? maxRows : preferred.length() - 1);
         waitEnd = QueuedJob.NEVER;
         reset();
         counted = false;
@@ -265,7 +281,7 @@ final class BatchBuilder {
         if (lengths != null && chosen != null && lengths.leaves()) {
             return lengths.rows() < fullRows
                     ? BatchCloseReason.LENGTH
-                    : fullRows < maxRows ? BatchCloseReason.PREFERRED_SIZE : BatchCloseReason.MAX_SIZE;
+                    : fullRows < maxRows ? belowMaximum() : BatchCloseReason.MAX_SIZE;
         }
         if (bestJobs > 0) {
             return BatchCloseReason.PREFERRED_SIZE;
@@ -352,7 +368,7 @@ final class BatchBuilder {
                     beginStrategy(strategy);
                 }
             } else if (rows + e.rows > fullRows && e.split == null) {
-                full = rows + e.rows > maxRows ? BatchCloseReason.MAX_SIZE : BatchCloseReason.PREFERRED_SIZE;
+                full = rows + e.rows > maxRows ? BatchCloseReason.MAX_SIZE : belowMaximum();
                 return;
             } else if (runner == null || !runner.joinable(batchHead.job, e.job)) {
                 full = BatchCloseReason.SHAPE;
@@ -387,8 +403,13 @@ final class BatchBuilder {
         if (runner == null) {
             full = BatchCloseReason.SINGLE;
         } else if (rows >= fullRows && full == null) {
-            full = rows >= maxRows ? BatchCloseReason.MAX_SIZE : BatchCloseReason.PREFERRED_SIZE;
+            full = rows >= maxRows ? BatchCloseReason.MAX_SIZE : belowMaximum();
         }
+    }
+
+    /** Returns why a batch is full that is smaller than the model's maximum. */
+    private BatchCloseReason belowMaximum() {
+        return fullRows == objectiveRows ? BatchCloseReason.OBJECTIVE : BatchCloseReason.PREFERRED_SIZE;
     }
 
     private void beginStrategy(BatchStrategy s) {

@@ -21,14 +21,17 @@ import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.scheduling.execution.RateLimiter.Member;
 import io.nereid.scheduling.execution.RunTimeEstimator;
+import io.nereid.scheduling.objective.LatencyController;
+import io.nereid.scheduling.objective.ObjectiveAdmission;
+import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.QueuePolicy;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -93,8 +96,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final OrderedJob.@Nullable CompletionQueue completions;
     private final @Nullable BatchStrategy strategy;
     private final @Nullable Member member;
-    /** Whether the configuration limits the queue, in place of the server's admission control; null without that. */
-    private final @Nullable Boolean limited;
+    private final @Nullable AdmissionControl control;
+    /** Whether the configuration limits the queue, in place of the server's admission control. */
+    private final boolean limited;
 
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
@@ -110,8 +114,11 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     @GuardedBy("lock") private final QueueTimer timer;
 
-    /** Its methods are called under the lock. */
-    private final @Nullable QueueAdmission admission;
+    @GuardedBy("lock") private @Nullable QueueAdmission admission;
+
+    /** The policy of that admission if the model has a latency objective, else null. */
+    @GuardedBy("lock") private @Nullable ObjectiveAdmission objective;
+
     /** Its methods are called under the lock; null if batches close without it. */
     private final @Nullable BatchAnticipation anticipation;
 
@@ -133,10 +140,13 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * {@code pool} provides threads, timer and clock and must outlive the batcher.
      *
      * @throws ServingException INVALID_ARGUMENT when the model's parameter {@code batching_anticipation} is neither
-     *     {@code on} nor {@code off}
+     *     {@code on} nor {@code off}, or {@code slo} is not a latency objective
      */
     public DynamicBatcher(ModelConfig config, BatchRunner runner, DeviceExecutor pool, SchedulerOptions options) {
-        this(config, runner, pool, new ModelRuns(), options, anticipates(config, options));
+        this(config, runner, pool, new ModelRuns(), options, BatchAnticipation.applies(config, options));
+        synchronized (lock) {
+            keep(LatencyObjective.of(config), config);
+        }
     }
 
     /** Creates a batcher that is one of several of a model, which share {@code runs}. */
@@ -178,31 +188,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.strategy = options.strategy();
         this.member = limiter == null ? null : limiter.join(config, this::granted);
         this.instances = new InstanceAllocator(Math.max(1, config.instances()), member);
-        AdmissionControl control = options.admission();
-        this.limited = control == null ? null : limited(config);
-        this.admission = control == null || limited(config) ? null : control.open();
-    }
-
-    /**
-     * Returns whether batches of a model may close earlier or later because of what is expected to arrive. Not with a rate limiter,
-     * which decides when an instance is free; nor with a strategy, which decides what a batch is; nor if a request may
-     * have its responses at any time of a run.
-     */
-    private static boolean anticipates(ModelConfig config, SchedulerOptions options) {
-        return BatchAnticipation.allowed(config)
-                && config.batching() != null
-                && config.maxBatchSize() > 1
-                && !config.decoupled()
-                && options.limiter() == null
-                && options.strategy() == null;
-    }
-
-    /** Returns whether the configuration limits the queue: then nothing else refuses requests. */
-    private static boolean limited(ModelConfig config) {
-        DynamicBatching batching = config.batching();
-        return !config.queue().equals(QueuePolicy.DEFAULT)
-                || (batching != null && !batching.levelQueues().isEmpty())
-                || config.batchSizePolicy().maxEnqueuedBatches() > 0;
+        this.control = options.admission();
+        this.limited = AdmissionControl.limits(config);
+        this.admission = control == null || limited ? null : control.open();
     }
 
     @Override
@@ -250,7 +238,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (instance >= 0) {
                 decorated.started(now);
                 run(instance, List.of(decorated), BatchCloseReason.INLINE);
-                if (released(instance, now, 0, 0, 0)) {
+                if (released(instance, now, 0, 0, 0, null)) {
                     enlist();
                 }
                 return;
@@ -315,9 +303,6 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     @Override
     public @Nullable ServingException refusal(InferenceJob job) {
-        if (admission == null) {
-            return null;
-        }
         long now = clock.nanos();
         synchronized (lock) {
             return refusal(job, queue.levelOf(job), now);
@@ -329,13 +314,11 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         if (admission == null || !job.refusable() || level.limits(job)) {
             return null;
         }
-        return admission.admits(now, queue.ahead(level), job.deadlineNanos())
-                ? null
-                : QueueAdmission.refusal(
-                        QueueErrors.prefix(job),
-                        name(),
-                        queued,
-                        admission.policy().retryNanos());
+        if (admission.admits(now, queue.ahead(level), job.deadlineNanos())) {
+            return null;
+        }
+        return QueueAdmission.refusal(
+                QueueErrors.prefix(job), name(), queued, admission.policy().retryNanos());
     }
 
     /** Limits the wait of a queued job, if it may be refused and the admission has a limit now. */
@@ -365,7 +348,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      */
     private int takeInline(InferenceJob decorated) {
         synchronized (lock) {
-            if (closed || queued > 0 || builder.holds() || claimed >= instances.desired()) {
+            if (closed || queued > 0 || builder.holds() || claimed >= active()) {
                 return -1;
             }
             int instance = takeInstance();
@@ -433,7 +416,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * enlisted permits can take.
      */
     @GuardedBy("lock") private boolean claim(long now) {
-        if (claimed >= instances.desired() || blocked) {
+        if (claimed >= active() || blocked) {
             return false;
         }
         int coming = claimed - running;
@@ -446,7 +429,13 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     /** Returns how many more runs could begin now; at least 1, as it is asked for the next one. */
     @GuardedBy("lock") private int free() {
-        return Math.max(1, Math.min(instances.desired(), Math.max(1, pool.threads())) - running);
+        return Math.max(1, Math.min(active(), Math.max(1, pool.threads())) - running);
+    }
+
+    /** Returns the number of instances that may run at once. */
+    @GuardedBy("lock") private int active() {
+        int all = instances.desired();
+        return objective == null ? all : Math.min(all, objective.controller().instances());
     }
 
     private void enlist() {
@@ -496,6 +485,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         boolean empty = false;
         boolean unused;
         String news = null;
+        LatencyController.Run controlled = null;
         synchronized (lock) {
             // The timer may not have fired yet: jobs that have timed out must not run.
             late = expire(now);
@@ -511,8 +501,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                 taken = builder.part() > 0 ? count - 1 : count;
                 positions = builder.positions();
                 rows = queue.rows();
+                long[] arrivals = objective == null ? null : queue.arrivals(taken, builder.chosen());
                 jobs = takeJobs(count);
                 rows -= queue.rows();
+                controlled = objective == null || arrivals == null
+                        ? null
+                        : objective.controller().began(now, arrivals, rows);
                 if (anticipation != null) {
                     anticipation.closed(now, taken, queued);
                 }
@@ -551,12 +545,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             // After the lock is released, since it makes slices of the inputs.
             SplitJob.open(jobs);
         }
-        jobs = start(jobs, now);
+        jobs = QueuedJob.start(jobs, now);
         // Empty when all clients have cancelled in the meantime; the instance is then released without a measurement.
         if (!jobs.isEmpty()) {
             run(instance, jobs, reason);
         }
-        return released(instance, jobs.isEmpty() ? NEVER : now, taken, rows, positions);
+        return released(instance, jobs.isEmpty() ? NEVER : now, taken, rows, positions, controlled);
     }
 
     /**
@@ -587,7 +581,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     @GuardedBy("lock") private int takeInstance() {
-        int instance = running < instances.desired() ? instances.take() : -1;
+        int instance = running < active() ? instances.take() : -1;
         if (instance >= 0) {
             running = running + 1;
             batches = batches + 1;
@@ -633,28 +627,6 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         return head.split == null ? head.job : head.split.cut(rows);
     }
 
-    /** Marks the jobs of a batch as started, and removes those that were cancelled in the meantime, possibly all. */
-    private static List<InferenceJob> start(List<InferenceJob> jobs, long now) {
-        boolean gone = false;
-        for (InferenceJob job : jobs) {
-            job.onCancel(null);
-            job.started(now);
-            gone |= job.cancelled();
-        }
-        if (!gone) {
-            return jobs.size() == 1 ? jobs : Collections.unmodifiableList(jobs);
-        }
-        List<InferenceJob> rest = new ArrayList<>(jobs.size());
-        for (InferenceJob job : jobs) {
-            if (job.cancelled()) {
-                OrderedJob.fail(job, QueueErrors.cancelled(job));
-            } else {
-                rest.add(job);
-            }
-        }
-        return Collections.unmodifiableList(rest);
-    }
-
     /** Runs a batch of at least one job; an exception of the runner fails all of them. */
     private void run(int instance, List<InferenceJob> jobs, BatchCloseReason reason) {
         try {
@@ -675,9 +647,17 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
      * @param taken jobs that have left the queue for this run; 0 for a run on the submitting thread
      * @param rows rows of the batch
      * @param positions what the run computed, if its jobs were chosen by length; else 0
+     * @param controlled the run for the latency objective of the model, if it had one when the run began
      */
-    private boolean released(int instance, long began, int taken, long rows, long positions) {
+    private boolean released(
+            int instance,
+            long began,
+            int taken,
+            long rows,
+            long positions,
+            LatencyController.@Nullable Run controlled) {
         long now = clock.nanos();
+        String news;
         boolean again;
         boolean more;
         boolean retires;
@@ -701,6 +681,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (positions > 0 && began != NEVER) {
                 builder.ran(positions, now - began);
             }
+            if (controlled != null && controlled.ended(now, began != NEVER)) {
+                follow();
+            }
+            news = controlled == null || objective == null
+                    ? null
+                    : objective.controller().news(now, name());
             running = running - 1;
             claimed--;
             // An instance that is to be retired stays allocated until the runner has freed its memory.
@@ -715,6 +701,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             again = claim(now);
             armTimer(now);
             empty = endsNow();
+        }
+        if (news != null) {
+            LOG.info("{}", news);
         }
         if (member != null) {
             member.release(instance, more);
@@ -789,18 +778,26 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private void failAll(List<QueuedJob> late) {
         long retry = 0;
         for (QueuedJob e : late) {
-            if (e.state == QueuedJob.State.REFUSED && admission != null) {
-                synchronized (lock) {
-                    admission.refused(1);
-                    retry = admission.policy().retryNanos();
-                }
-            }
+            retry = e.state == QueuedJob.State.REFUSED ? countRefused() : retry;
             e.fail(
                     switch (e.state) {
                         case TIMED_OUT -> QueueErrors.timedOut(e.job);
                         case REFUSED -> QueueAdmission.refusal(QueueErrors.prefix(e.job), name(), queued, retry);
                         default -> QueueErrors.late(e.job);
                     });
+        }
+    }
+
+    /** Counts a job that was refused while it waited; returns the time after which it may be sent again. */
+    private long countRefused() {
+        synchronized (lock) {
+            if (objective != null) {
+                objective.refused(clock.nanos());
+            }
+            if (admission != null) {
+                admission.refused(1);
+            }
+            return admission == null ? 0 : admission.policy().retryNanos();
         }
     }
 
@@ -814,7 +811,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             return;
         }
         long at = queue.nextExpiry();
-        if (builder.delays() && !blocked && claimed < instances.desired() && claimed == running) {
+        if (builder.delays() && !blocked && claimed < active() && claimed == running) {
             long due = builder.due();
             // A batch that is already due waits for an instance; the end of a run will take it.
             at = due - now > 0 ? QueueTimer.earlier(at, due) : at;
@@ -824,26 +821,28 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     // ---- other settings ----
 
-    /** {@inheritDoc} The queue delay, preferred sizes, priority levels and queue policies change; other changes are refused. */
+    /** {@inheritDoc} The delay, preferred sizes, priority levels, queue policies and the latency objective change, nothing else. */
     @Override
     public boolean configure(ModelConfig next) {
         DynamicBatching batching = next.batching();
-        if (batching == null
-                || !dynamic
-                || batching.preserveOrdering() != (completions != null)
+        if ((batching != null) != dynamic
+                || (batching != null && batching.preserveOrdering() != (completions != null))
                 || next.maxBatchSize() != maxBatchSize
                 || next.batchSizePolicy().maxRequestRows() != maxRows
-                || (limited != null && limited != limited(next))) {
+                || (control != null && limited != AdmissionControl.limits(next))) {
             return false;
         }
+        LatencyObjective kept = LatencyObjective.of(next);
         long now = clock.nanos();
         List<QueuedJob> late;
         boolean enlist;
         boolean empty;
         synchronized (lock) {
             queue.configure(next);
-            builder.configure(batching);
-            mayInline = inline != InlinePolicy.NEVER && member == null && builder.runsAloneAtOnce();
+            if (batching != null) {
+                builder.configure(batching);
+            }
+            keep(kept, next);
             late = expire(now);
             enlist = claim(now);
             armTimer(now);
@@ -857,6 +856,42 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             finish();
         }
         return true;
+    }
+
+    /** Begins to keep a latency objective, or ends it. One that has not changed goes on with what it has learnt. */
+    @GuardedBy("lock") private void keep(@Nullable LatencyObjective kept, ModelConfig config) {
+        LatencyObjective before =
+                objective == null ? null : objective.controller().objective();
+        DynamicBatching batching = config.batching();
+        boolean delays = batching != null && batching.maxQueueDelay().isZero();
+        int rows = batching == null ? 1 : Math.max(1, maxBatchSize);
+        if (!Objects.equals(before, kept)
+                || (objective != null && objective.controller().mayDelay() != (delays && rows > 1))) {
+            if (admission != null) {
+                admission.close();
+            }
+            AdmissionControl opens = control == null ? new AdmissionControl(null) : control;
+            int all = instances.desired();
+            objective = kept == null ? null : new ObjectiveAdmission(new LatencyController(kept, rows, all, delays));
+            admission = objective != null ? opens.open(objective) : limited ? null : opens.open();
+        }
+        follow();
+    }
+
+    /** Applies what the latency objective has determined, if there is one. */
+    @GuardedBy("lock") private void follow() {
+        if (objective != null) {
+            LatencyController follows = objective.controller();
+            builder.objective(follows.delayNanos(), follows.maxRows());
+        }
+        mayInline = inline != InlinePolicy.NEVER && member == null && builder.runsAloneAtOnce();
+    }
+
+    @Override
+    public @Nullable ObjectiveStatus objective() {
+        synchronized (lock) {
+            return objective == null ? null : objective.controller().status();
+        }
     }
 
     // ---- number of instances ----
@@ -878,6 +913,9 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         boolean enlist;
         synchronized (lock) {
             instances.resize(count, idle::add);
+            if (objective != null) {
+                objective.controller().configured(count);
+            }
             blocked = false;
             long now = clock.nanos();
             enlist = claim(now);
@@ -945,8 +983,8 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     }
 
     private void finish() {
-        if (admission != null) {
-            synchronized (lock) {
+        synchronized (lock) {
+            if (admission != null) {
                 admission.close();
             }
         }

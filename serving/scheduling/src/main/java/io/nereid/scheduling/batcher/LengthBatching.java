@@ -3,6 +3,7 @@
 package io.nereid.scheduling.batcher;
 
 import io.nereid.scheduling.BatchRunner;
+import io.nereid.scheduling.execution.LinearRunTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;

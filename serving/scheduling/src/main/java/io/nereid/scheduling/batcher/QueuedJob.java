@@ -5,6 +5,9 @@ package io.nereid.scheduling.batcher;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.execution.QueueTimer;
 import io.nereid.spi.InferenceJob;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -90,5 +93,27 @@ final class QueuedJob implements Runnable {
         REFUSED,
         TAKEN,
         CANCELLED
+    }
+
+    /** Marks the jobs of a batch as started, and removes those that were cancelled in the meantime, possibly all. */
+    static List<InferenceJob> start(List<InferenceJob> jobs, long now) {
+        boolean gone = false;
+        for (InferenceJob job : jobs) {
+            job.onCancel(null);
+            job.started(now);
+            gone |= job.cancelled();
+        }
+        if (!gone) {
+            return jobs.size() == 1 ? jobs : Collections.unmodifiableList(jobs);
+        }
+        List<InferenceJob> rest = new ArrayList<>(jobs.size());
+        for (InferenceJob job : jobs) {
+            if (job.cancelled()) {
+                OrderedJob.fail(job, QueueErrors.cancelled(job));
+            } else {
+                rest.add(job);
+            }
+        }
+        return Collections.unmodifiableList(rest);
     }
 }

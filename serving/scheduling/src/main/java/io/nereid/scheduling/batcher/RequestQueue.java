@@ -144,6 +144,26 @@ final class RequestQueue {
         return head;
     }
 
+    /**
+     * Returns when the jobs of a batch have arrived.
+     *
+     * @param chosen the jobs; null for the first ones of the queue
+     */
+    long[] arrivals(int count, @Nullable List<QueuedJob> chosen) {
+        long[] arrivals = new long[count];
+        if (chosen != null) {
+            for (int i = 0; i < count; i++) {
+                arrivals[i] = chosen.get(i).since;
+            }
+            return arrivals;
+        }
+        QueuedJob e = head;
+        for (int i = 0; i < count && e != null; i++, e = e.next) {
+            arrivals[i] = e.since;
+        }
+        return arrivals;
+    }
+
     /** Returns whether {@code a} comes before {@code b}, which has arrived earlier. Both are queued. */
     boolean precedes(QueuedJob a, QueuedJob b) {
         Level left = a.level;

@@ -10,6 +10,7 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.batcher.DynamicBatcher;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.sequence.SequenceBatcher;
+import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
 
 /**
@@ -38,6 +39,12 @@ public final class SchedulerFactory {
             DeviceExecutor pool,
             SchedulerOptions options,
             InitialStateFiles initialStates) {
+        if (config.sequence() != null && LatencyObjective.of(config) != null) {
+            throw ServingException.invalidArgument(
+                    "parameter " + LatencyObjective.PARAMETER + " of model '" + config.name()
+                            + "': a latency objective is not supported with sequence batching",
+                    "remove it");
+        }
         return config.sequence() != null
                 ? new SequenceBatcher(config, runner, pool, options, initialStates)
                 : new DynamicBatcher(config, runner, pool, options);

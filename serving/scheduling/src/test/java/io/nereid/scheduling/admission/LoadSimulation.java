@@ -38,6 +38,9 @@ final class LoadSimulation implements BatchRunner {
     /** Ends the simulation after so many refused requests. */
     long stopAfterRefusals = Long.MAX_VALUE;
 
+    /** The most nanoseconds between two looks for a batch that is ready, for those that a timer releases. */
+    long step = Long.MAX_VALUE;
+
     private long refusals;
     /** The longest queue. */
     int longest;
@@ -161,10 +164,15 @@ final class LoadSimulation implements BatchRunner {
     LoadSimulation run() {
         while (now() < end && refusals < stopAfterRefusals) {
             if (!pool.runNext()) {
-                Event next = events.poll();
+                Event next = events.peek();
                 if (next == null) {
                     break;
                 }
+                if (next.at - time.nanos() > step) {
+                    time.advance(step);
+                    continue;
+                }
+                events.poll();
                 time.advance(Math.max(0, next.at - time.nanos()));
                 next.action.run();
             }

@@ -1,15 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.scheduling.batcher;
+package io.nereid.scheduling.execution;
 
 /**
  * The time of a model's runs as a line over the rows of a batch, {@code fixed + row * rows}: a least squares fit in
  * which old runs lose weight. While all runs have about the same size, the slope cannot be seen and keeps its last value.
- * All times are in nanoseconds. Guarded by the lock of the batcher that owns it.
+ * All times are in nanoseconds. Guarded by the lock of the queue that owns it.
  */
-final class LinearRunTime {
+public final class LinearRunTime {
     /** Runs before the line counts as known. */
-    static final int FIRST_RUNS = 32;
+    public static final int FIRST_RUNS = 32;
 
     /** The weight of a run that has just ended. */
     private static final double WEIGHT = 1.0 / 32;
@@ -29,7 +29,7 @@ final class LinearRunTime {
     private boolean sloped;
 
     /** Adds a run of a number of rows. */
-    void ran(long rows, long nanos) {
+    public void ran(long rows, long nanos) {
         double time = nanos;
         if (known()) {
             time = Math.min(time, LONGEST * of(rows));
@@ -43,35 +43,41 @@ final class LinearRunTime {
         varianceRows = (1 - weight) * (varianceRows + weight * moreRows * moreRows);
         covariance = (1 - weight) * (covariance + weight * moreRows * moreNanos);
         if (varianceRows > LEAST_VARIANCE * meanRows * meanRows) {
-            // Neither a row nor the rest of a run takes negative time.
-            row = Math.max(0, Math.min(covariance / varianceRows, meanNanos / meanRows));
+            row = Math.max(0, covariance / varianceRows);
             sloped = true;
         }
+        // Neither a row nor the rest of a run takes negative time; so a slope that was seen in slow runs does not last.
+        row = Math.min(row, meanNanos / meanRows);
         runs = Math.min(runs + 1, FIRST_RUNS);
     }
 
     /** Returns whether enough runs were measured for {@link #mean}. */
-    boolean measured() {
+    public boolean measured() {
         return runs >= FIRST_RUNS;
     }
 
+    /** Returns whether runs of different sizes were measured, so that {@link #of} depends on the size. */
+    public boolean sloped() {
+        return sloped;
+    }
+
     /** Returns whether enough runs were measured, and runs of different sizes among them. */
-    boolean known() {
+    public boolean known() {
         return measured() && sloped;
     }
 
     /** Returns the part of a run's time that does not depend on its rows. */
-    double fixed() {
+    public double fixed() {
         return Math.max(0, meanNanos - row * meanRows);
     }
 
     /** Returns the expected time of a run of a number of rows. */
-    double of(double rows) {
+    public double of(double rows) {
         return fixed() + row * rows;
     }
 
     /** Returns the mean time of the runs. */
-    double mean() {
+    public double mean() {
         return meanNanos;
     }
 }
