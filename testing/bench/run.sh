@@ -4,7 +4,7 @@
 #                               BASE is the directory of a distribution, or a commit, which is built in a folder of its own. The servers of
 #                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
-# Rows: rest-small grpc-single grpc-mux rest-big grpc-big access json-floats arrow python trees trees-native trees-served batcher engine
+# Rows: rest-small grpc-single grpc-mux rest-big grpc-big tails access json-floats arrow python trees trees-native trees-served batcher engine
 #       embedded tflite ensemble cache gateway cold-start thousand models lifecycle minilm minilm-lengths start
 #       overload soak
 # The row overload takes a minute (--soak=10 for a short check); the row soak takes ten minutes (--soak=600), and the exit status

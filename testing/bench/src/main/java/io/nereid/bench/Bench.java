@@ -29,6 +29,7 @@ import io.nereid.bench.scenario.ResponseCacheScenario;
 import io.nereid.bench.scenario.Scenario;
 import io.nereid.bench.scenario.SoakScenario;
 import io.nereid.bench.scenario.StartupScenario;
+import io.nereid.bench.scenario.TailScenario;
 import io.nereid.bench.scenario.TfliteScenario;
 import io.nereid.bench.trees.NativeTreesScenario;
 import io.nereid.bench.trees.ServedTreesScenario;
@@ -86,6 +87,7 @@ public final class Bench {
                 "grpc-big",
                 new IdentityModelScenario(
                         "V2 gRPC raw, 4.8 MB", RequestBodies::grpcBig, ServerSetup.IDENTITY, 1.25, 0, 0));
+        rows.put("tails", new TailScenario());
         rows.put("access", new AccessScenario());
         rows.put("json-floats", new JsonScenario());
         rows.put("arrow", new ArrowScenario());

@@ -64,7 +64,7 @@ class ArchitectureTest {
         foundation/json | io.nereid.json | . | base tensor
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
-        foundation/spi | io.nereid.spi | . config management | base tensor observe
+        foundation/spi | io.nereid.spi | . config config.parameters management | base tensor observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base

@@ -11,7 +11,7 @@ import io.nereid.app.perf.load.LoadTimer;
 import io.nereid.app.perf.load.StabilityCheck;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

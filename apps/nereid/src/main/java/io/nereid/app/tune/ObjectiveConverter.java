@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.tune;
 
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 

@@ -14,7 +14,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.perf.report.LineChart;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -18,7 +18,7 @@ import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.PaddingPolicy;
+import io.nereid.spi.config.parameters.PaddingPolicy;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;

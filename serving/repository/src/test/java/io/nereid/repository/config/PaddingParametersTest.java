@@ -9,7 +9,7 @@ import io.nereid.repository.problem.Problem;
 import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.PaddingPolicy;
+import io.nereid.spi.config.parameters.PaddingPolicy;
 import io.nereid.tensor.DataType;
 import java.nio.file.Path;
 import java.util.List;

@@ -9,7 +9,7 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.PaddingPolicy;
+import io.nereid.spi.config.parameters.PaddingPolicy;
 import java.util.BitSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

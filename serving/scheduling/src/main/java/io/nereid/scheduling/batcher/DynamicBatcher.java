@@ -27,8 +27,8 @@ import io.nereid.scheduling.objective.ObjectiveStatus;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
-import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -684,9 +684,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
             if (controlled != null && controlled.ended(now, began != NEVER)) {
                 follow();
             }
-            news = controlled == null || objective == null
-                    ? null
-                    : objective.controller().news(now, name());
+            news = objective == null ? null : objective.controller().news(now, name());
             running = running - 1;
             claimed--;
             // An instance that is to be retired stays allocated until the runner has freed its memory.
@@ -779,12 +777,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         long retry = 0;
         for (QueuedJob e : late) {
             retry = e.state == QueuedJob.State.REFUSED ? countRefused() : retry;
-            e.fail(
-                    switch (e.state) {
-                        case TIMED_OUT -> QueueErrors.timedOut(e.job);
-                        case REFUSED -> QueueAdmission.refusal(QueueErrors.prefix(e.job), name(), queued, retry);
-                        default -> QueueErrors.late(e.job);
-                    });
+            e.fail(QueueErrors.removed(e, name(), queued, retry));
         }
     }
 

@@ -4,6 +4,7 @@ package io.nereid.scheduling.batcher;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.admission.QueueAdmission;
 import io.nereid.spi.InferenceJob;
 
 /**
@@ -24,6 +25,20 @@ public final class QueueErrors {
     /** The job has waited longer than the queue policy allows. */
     static ServingException timedOut(InferenceJob job) {
         return ServingException.of(ErrorCode.UNAVAILABLE, prefix(job) + "Request timeout expired");
+    }
+
+    /**
+     * The error of a job that was removed while it waited, by its state.
+     *
+     * @param queued the jobs in the queue
+     * @param retryNanos the time after which a refused job may be sent again
+     */
+    static ServingException removed(QueuedJob e, String model, int queued, long retryNanos) {
+        return switch (e.state) {
+            case TIMED_OUT -> timedOut(e.job);
+            case REFUSED -> QueueAdmission.refusal(prefix(e.job), model, queued, retryNanos);
+            default -> late(e.job);
+        };
     }
 
     public static ServingException cancelled(InferenceJob job) {

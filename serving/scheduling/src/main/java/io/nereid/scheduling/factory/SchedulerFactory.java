@@ -10,8 +10,8 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.batcher.DynamicBatcher;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.sequence.SequenceBatcher;
-import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.parameters.LatencyObjective;
 
 /**
  * Creates schedulers. A package of its own, because it uses every implementation, and every implementation uses the

@@ -4,7 +4,7 @@ package io.nereid.scheduling.objective;
 
 import io.nereid.scheduling.admission.AdmissionPolicy;
 import io.nereid.scheduling.execution.LinearRunTime;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling.objective;
 
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 
 /**
  * What the scheduler of a model does at the moment to keep its latency objective. Immutable.

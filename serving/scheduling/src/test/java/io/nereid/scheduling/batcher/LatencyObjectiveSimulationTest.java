@@ -8,7 +8,7 @@ import io.nereid.scheduling.batcher.BatchingSimulation.Model;
 import io.nereid.scheduling.batcher.ObjectiveSimulation.Load;
 import io.nereid.scheduling.batcher.ObjectiveSimulation.Outcome;
 import io.nereid.scheduling.batcher.ObjectiveSimulation.Setting;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;

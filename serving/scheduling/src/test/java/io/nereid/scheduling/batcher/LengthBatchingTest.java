@@ -18,7 +18,7 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.config.BatchSizePolicy;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.PaddingPolicy;
+import io.nereid.spi.config.parameters.PaddingPolicy;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

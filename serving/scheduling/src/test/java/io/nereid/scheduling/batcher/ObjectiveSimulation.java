@@ -6,7 +6,7 @@ import io.nereid.scheduling.admission.AdmissionPolicy;
 import io.nereid.scheduling.batcher.BatchingSimulation.Model;
 import io.nereid.scheduling.objective.LatencyController;
 import io.nereid.scheduling.objective.ObjectiveAdmission;
-import io.nereid.spi.config.LatencyObjective;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -5,8 +5,8 @@ package io.nereid.scheduling.objective;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.spi.config.LatencyObjective;
 import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.parameters.LatencyObjective;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.spi.config;
+package io.nereid.spi.config.parameters;
 
 import io.nereid.base.ServingException;
+import io.nereid.spi.config.ModelConfig;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;

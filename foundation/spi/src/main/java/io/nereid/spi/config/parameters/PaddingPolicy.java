@@ -1,9 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.spi.config;
+package io.nereid.spi.config.parameters;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.SmallFloats;
+import io.nereid.spi.config.ModelConfig;
+import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
