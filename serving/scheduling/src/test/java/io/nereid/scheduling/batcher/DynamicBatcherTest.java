@@ -337,7 +337,7 @@ public class DynamicBatcherTest {
             assertThat(pool.waiting()).isEqualTo(1);
             runAll();
         }
-        puppet.during = () -> time.spend(300_000);
+        puppet.during = () -> time.spend(50_000_000);
         FakeJob inline = FakeJob.of(100);
         direct.submit(inline);
         assertThat(inline.ends.get()).isEqualTo(1);
