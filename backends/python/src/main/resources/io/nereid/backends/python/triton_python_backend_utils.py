@@ -31,7 +31,7 @@ _NUMBERS = ["", "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", 
 # The worker that runs the model; set by it before the model is imported.
 _worker = None
 _numpy = None
-# What numpy works out anew each time it is asked: the tensor type of a dtype, and the dtype of a tensor type.
+# What numpy computes anew for each call: the tensor type of a dtype, and the dtype of a tensor type.
 _wire_types = {}
 _dtypes = {}
 

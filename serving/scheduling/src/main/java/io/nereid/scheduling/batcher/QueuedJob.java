@@ -29,7 +29,7 @@ final class QueuedJob implements Runnable {
     /** Rows that no batch has taken yet, at least 1. */
     int rows;
 
-    /** The length of its rows, -1 before it was asked for; and its place among the jobs considered. Of {@link LengthBatching}. */
+    /** The length of its rows, -1 before it is computed; and its place among the jobs considered. Of {@link LengthBatching}. */
     int length = -1;
 
     int place;
