@@ -4,8 +4,8 @@
 #                               BASE is the directory of a distribution, or a commit, which is built in a folder of its own. The servers of
 #                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
-# Rows: rest-small grpc-single grpc-mux rest-big grpc-big tails access json-floats arrow python trees trees-native trees-served batcher engine
-#       embedded tflite ensemble cache gateway cold-start thousand models lifecycle minilm minilm-lengths start
+# Rows: rest-small grpc-single grpc-mux rest-big grpc-big tails access tls json-floats arrow python trees trees-native trees-served batcher engine
+#       embedded tflite ensemble cache gateway cold-start thousand models lifecycle isolation minilm minilm-lengths slo start
 #       overload soak
 # The row overload takes a minute (--soak=10 for a short check); the row soak takes ten minutes (--soak=600), and the exit status
 # is 1 when a request failed or memory grew.

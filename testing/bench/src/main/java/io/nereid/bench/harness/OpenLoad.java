@@ -8,6 +8,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
@@ -26,6 +27,7 @@ public final class OpenLoad {
     private final HttpRequest request;
     private final ConcurrentLinkedQueue<Response> responses = new ConcurrentLinkedQueue<>();
     private final AtomicInteger open = new AtomicInteger();
+    private double objective = Double.POSITIVE_INFINITY;
 
     /** A response: its status, 0 for none, how long it took, and whether it named a time to retry. */
     private record Response(int status, double seconds, double at, boolean retryAfter) {}
@@ -33,6 +35,7 @@ public final class OpenLoad {
     /**
      * The outcome of a load; times in seconds.
      *
+     * @param withinPerSecond responses within the objective, for each second of the load
      * @param refusedWithoutTime 503s without {@code retry-after}
      * @param failed responses with another status than 200 and 503, and connections that broke
      */
@@ -42,17 +45,34 @@ public final class OpenLoad {
             long refusedWithoutTime,
             long failed,
             double servedPerSecond,
+            double withinPerSecond,
             double p50,
             double p99,
             double refusedP50,
             double refusedP95) {}
 
+    /** A load of requests in JSON. */
     public OpenLoad(ServerProcess server, String path, byte[] body) {
+        this(server, path, body, List.of("content-type", "application/json"));
+    }
+
+    /**
+     * A load.
+     *
+     * @param headers names and values in turn
+     */
+    public OpenLoad(ServerProcess server, String path, byte[] body, List<String> headers) {
         this.request = HttpRequest.newBuilder(URI.create(server.url(path)))
-                .header("content-type", "application/json")
+                .headers(headers.toArray(String[]::new))
                 .timeout(Duration.ofMinutes(5))
                 .POST(HttpRequest.BodyPublishers.ofByteArray(body))
                 .build();
+    }
+
+    /** Counts the responses that take at most so many seconds as {@link Outcome#withinPerSecond}. */
+    public OpenLoad objective(double seconds) {
+        objective = seconds;
+        return this;
     }
 
     /** Sends so many requests in a second at random (Poisson), and waits for all responses. */
@@ -115,6 +135,7 @@ public final class OpenLoad {
         long within = responses.stream()
                 .filter(r -> r.status == 200 && r.at <= seconds)
                 .count();
+        long timely = Arrays.stream(served).filter(time -> time <= objective).count();
         long silent =
                 responses.stream().filter(r -> r.status == 503 && !r.retryAfter).count();
         Outcome outcome = new Outcome(
@@ -123,6 +144,7 @@ public final class OpenLoad {
                 silent,
                 responses.size() - served.length - refused.length,
                 within / seconds,
+                timely / seconds,
                 percentile(served, 50),
                 percentile(served, 99),
                 percentile(refused, 50),

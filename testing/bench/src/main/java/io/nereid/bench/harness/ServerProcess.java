@@ -12,17 +12,26 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.cert.X509Certificate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLSocketFactory;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.X509TrustManager;
 
 /** A server in a child process. Confined to one thread. */
 public final class ServerProcess implements AutoCloseable {
+    private static final SSLSocketFactory TRUSTING = trusting();
+
     private String name;
     private final Process process;
+    private final String scheme;
     private final int port;
     private final Path log;
     private final double secondsToReady;
@@ -34,6 +43,7 @@ public final class ServerProcess implements AutoCloseable {
     private ServerProcess(String name, Map<String, String> environment, List<String> command, int port, Path log)
             throws IOException {
         this.name = name;
+        this.scheme = command.contains("--tls-cert") ? "https" : "http";
         this.port = port;
         this.log = log;
         ProcessBuilder builder =
@@ -89,6 +99,23 @@ public final class ServerProcess implements AutoCloseable {
 
     /** Starts the no-op server, with the same JVM and the same flags as {@code like}. */
     public static ServerProcess nothing(ServerProcess like, int replyBytes, Path scratch) throws IOException {
+        return beside(like, "do-nothing", NoopServer.class, List.of(Integer.toString(replyBytes)), scratch);
+    }
+
+    /** Starts a server with so many plain sessions of an ONNX model, with the same JVM and the same flags as {@code like}. */
+    public static ServerProcess plainSessions(ServerProcess like, Path model, int sessions, Path scratch)
+            throws IOException {
+        return beside(
+                like,
+                "plain-" + sessions,
+                PlainSessionServer.class,
+                List.of(model.toString(), Integer.toString(sessions)),
+                scratch);
+    }
+
+    private static ServerProcess beside(
+            ServerProcess like, String name, Class<?> program, List<String> arguments, Path scratch)
+            throws IOException {
         int port = freePort();
         String[] model = ProcessStatistics.commandLine(like.pid());
         List<String> command = new ArrayList<>();
@@ -100,13 +127,10 @@ public final class ServerProcess implements AutoCloseable {
                 command.add(model[i]);
             }
         }
-        command.addAll(List.of(
-                "-cp",
-                System.getProperty("java.class.path"),
-                NoopServer.class.getName(),
-                Integer.toString(port),
-                Integer.toString(replyBytes)));
-        return new ServerProcess("do-nothing", command, port, scratch.resolve("nothing-" + port + ".log"));
+        command.addAll(
+                List.of("-cp", System.getProperty("java.class.path"), program.getName(), Integer.toString(port)));
+        command.addAll(arguments);
+        return new ServerProcess(name, command, port, scratch.resolve(name + "-" + port + ".log"));
     }
 
     public static int freePort() throws IOException {
@@ -130,13 +154,47 @@ public final class ServerProcess implements AutoCloseable {
         try (Socket socket = new Socket()) {
             socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 1000);
             socket.setSoTimeout(1000);
-            OutputStream out = socket.getOutputStream();
-            out.write("GET /v2/health/ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
-                    .getBytes(StandardCharsets.US_ASCII));
-            byte[] head = socket.getInputStream().readNBytes(12);
-            return new String(head, StandardCharsets.US_ASCII).endsWith(" 200");
+            if (scheme.equals("http")) {
+                return ready(socket);
+            }
+            try (Socket encrypted = TRUSTING.createSocket(socket, "127.0.0.1", port, true)) {
+                return ready(encrypted);
+            }
         } catch (IOException e) {
             return false;
+        }
+    }
+
+    private static boolean ready(Socket socket) throws IOException {
+        OutputStream out = socket.getOutputStream();
+        out.write("GET /v2/health/ready HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+                .getBytes(StandardCharsets.US_ASCII));
+        byte[] head = socket.getInputStream().readNBytes(12);
+        return new String(head, StandardCharsets.US_ASCII).endsWith(" 200");
+    }
+
+    /** Accepts the certificate that a scenario has made for its server. */
+    private static SSLSocketFactory trusting() {
+        try {
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, new TrustManager[] {new Trusting()}, null);
+            return context.getSocketFactory();
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Checks nothing. Stateless. */
+    private static final class Trusting implements X509TrustManager {
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public X509Certificate[] getAcceptedIssuers() {
+            return new X509Certificate[0];
         }
     }
 
@@ -159,7 +217,7 @@ public final class ServerProcess implements AutoCloseable {
     }
 
     public String url(String path) {
-        return "http://127.0.0.1:" + port + path;
+        return scheme + "://127.0.0.1:" + port + path;
     }
 
     public double secondsToReady() {
