@@ -11,6 +11,7 @@ import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.VersionPolicy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class EnsembleLoader implements Loader {
     private final ServableId id;
-    private final ModelConfig config;
-    private final String fingerprint;
+    private volatile ModelConfig config;
+    private volatile String fingerprint;
     private final ComposingModels members;
     private final ServableFactory servables;
     private long loadNanos;
@@ -76,13 +77,46 @@ public final class EnsembleLoader implements Loader {
         return new EnsembleLoader(id, config, fingerprint, members, servables);
     }
 
+    /** A change of the maximum batch size and of the version policy needs no reload; every other change does. */
+    @Override
+    public boolean updateInPlace(Loader next) {
+        EnsembleServable serving = servable;
+        if (serving == null
+                || !(next instanceof EnsembleLoader other)
+                || !other.id.equals(id)
+                || !rest(config).equals(rest(other.config))
+                || (other.config.batched() && servables.inLargerEnsemble(config.name(), other.config.maxBatchSize()))) {
+            return false;
+        }
+        try {
+            new EnsembleValidator(other.config, members).check();
+        } catch (ServingException e) {
+            return false; // the load fails for the same reason, and reports it
+        }
+        serving.configure(servables.completed(serving.config().toBuilder()
+                .maxBatchSize(Math.max(0, other.config.maxBatchSize()))
+                .versionPolicy(other.config.versionPolicy())
+                .build()));
+        config = other.config;
+        fingerprint = other.fingerprint;
+        return true;
+    }
+
+    private static ModelConfig rest(ModelConfig config) {
+        return config.toBuilder()
+                .maxBatchSize(Math.min(1, config.maxBatchSize()))
+                .versionPolicy(VersionPolicy.LATEST)
+                .document(Map.of())
+                .build();
+    }
+
     @Override
     public Servable load() {
         long from = servables.clock().nanos();
         EnsembleValidator checks = new EnsembleValidator(config, members);
         checks.check();
         EnsembleGraph graph = EnsembleGraph.compile(config, checks::member);
-        ModelConfig complete = complete(graph, checks);
+        ModelConfig complete = complete(config, graph, checks);
         if (complete.responseCache() && complete.decoupled()) {
             throw ServingException.invalidArgument("Response Cache does not currently support model "
                     + config.name()
@@ -99,7 +133,7 @@ public final class EnsembleLoader implements Loader {
      * Completes the configuration from the composing models: whether the ensemble is decoupled, and the labels of
      * outputs that have no labels of their own.
      */
-    private ModelConfig complete(EnsembleGraph graph, EnsembleValidator checks) {
+    private ModelConfig complete(ModelConfig config, EnsembleGraph graph, EnsembleValidator checks) {
         Map<String, List<String>> labels = new HashMap<>(config.labels());
         EnsembleScheduling ensemble = config.ensemble();
         for (TensorSpec output : config.outputs()) {
