@@ -83,7 +83,7 @@ class EndToEndTest {
                 "backend: \"identity\" max_batch_size: 8"
                         + " parameters { key: \"execute_delay_ms\" value { string_value: \"1500\" } }");
         model("sized", SIZED.formatted(4));
-        server = ServerProcess.serve(repository);
+        server = ServerProcess.serve(repository, "--allow-model-upload");
         channel = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
                 .usePlaintext()
                 .build();

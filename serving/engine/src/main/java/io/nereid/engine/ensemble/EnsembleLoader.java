@@ -85,7 +85,7 @@ public final class EnsembleLoader implements Loader {
                 || !(next instanceof EnsembleLoader other)
                 || !other.id.equals(id)
                 || !rest(config).equals(rest(other.config))
-                || (other.config.batched() && servables.inLargerEnsemble(config.name(), other.config.maxBatchSize()))) {
+                || (other.config.batched() && servables.inLargerEnsemble(id.model(), other.config.maxBatchSize()))) {
             return false;
         }
         try {
@@ -116,7 +116,7 @@ public final class EnsembleLoader implements Loader {
         EnsembleValidator checks = new EnsembleValidator(config, members);
         checks.check();
         EnsembleGraph graph = EnsembleGraph.compile(config, checks::member);
-        ModelConfig complete = complete(config, graph, checks);
+        ModelConfig complete = complete(graph, checks);
         if (complete.responseCache() && complete.decoupled()) {
             throw ServingException.invalidArgument("Response Cache does not currently support model "
                     + config.name()
@@ -133,7 +133,7 @@ public final class EnsembleLoader implements Loader {
      * Completes the configuration from the composing models: whether the ensemble is decoupled, and the labels of
      * outputs that have no labels of their own.
      */
-    private ModelConfig complete(ModelConfig config, EnsembleGraph graph, EnsembleValidator checks) {
+    private ModelConfig complete(EnsembleGraph graph, EnsembleValidator checks) {
         Map<String, List<String>> labels = new HashMap<>(config.labels());
         EnsembleScheduling ensemble = config.ensemble();
         for (TensorSpec output : config.outputs()) {

@@ -221,7 +221,7 @@ public final class ModelLoader implements Loader {
         int rows = next.maxBatchSize();
         return rows == config.maxBatchSize()
                 || ((config.batching() != null || (rows > 1 && config.maxBatchSize() > 1))
-                        && !servables.inLargerEnsemble(config.name(), rows));
+                        && !servables.inLargerEnsemble(source.id().model(), rows));
     }
 
     /** The instance groups as configured, or as the backend chose them. */
