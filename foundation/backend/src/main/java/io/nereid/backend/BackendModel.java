@@ -80,6 +80,18 @@ public interface BackendModel extends AutoCloseable {
     ModelInstance newInstance();
 
     /**
+     * Whether the loaded model can go on with another {@code max_batch_size}, so that the change needs no reload: the weights,
+     * instances and traits that it has must serve batches of up to so many rows, and {@link #config} need not follow. The
+     * default, false, is correct for every model; the engine then loads the model again. Called on any thread, also while
+     * instances run.
+     *
+     * @param rows the new maximum, at least 1; the model is batched now, and stays so
+     */
+    default boolean acceptsMaxBatchSize(int rows) {
+        return false;
+    }
+
+    /**
      * Whether the model can take requests now; false makes the readiness endpoints report the model as not ready.
      * Called on any thread: must return quickly.
      */

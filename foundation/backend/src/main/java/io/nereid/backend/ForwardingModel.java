@@ -67,6 +67,11 @@ public class ForwardingModel implements BackendModel {
     }
 
     @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return model.acceptsMaxBatchSize(rows);
+    }
+
+    @Override
     public boolean ready() {
         return model.ready();
     }

@@ -79,6 +79,11 @@ public final class FakeModel implements BackendModel {
     }
 
     @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
+    @Override
     public ModelTraits traits() {
         return traits;
     }

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A backend for {@code model.puppet} files. Words in a file define its behaviour: {@code broken} fails to load,
  * {@code slow} waits for {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run,
- * {@code signatures} adds {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} is
+ * {@code sized} is made for its {@code max_batch_size}, {@code signatures} adds {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} is
  * never ready. Thread-safe.
  */
 public final class PuppetBackend implements Backend {
@@ -149,6 +149,11 @@ public final class PuppetBackend implements Backend {
         @Override
         public ModelTraits traits() {
             return ModelTraits.DEFAULT;
+        }
+
+        @Override
+        public boolean acceptsMaxBatchSize(int rows) {
+            return !words.contains("sized");
         }
 
         @Override

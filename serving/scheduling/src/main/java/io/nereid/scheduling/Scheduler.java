@@ -59,7 +59,8 @@ public interface Scheduler extends AutoCloseable {
 
     /**
      * Applies the batching and queue settings of another configuration while the queue is in use: the next batch follows them, and no
-     * queued job is lost. The number of instances is not among them ({@link #instances(int)}). Does not block.
+     * queued job is lost; one that is larger than the new maximum batch size runs alone. The number of instances is not among them
+     * ({@link #instances(int)}). Does not block.
      *
      * @return false, without any change, when a setting differs that cannot change while the model serves
      */

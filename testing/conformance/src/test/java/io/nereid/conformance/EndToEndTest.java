@@ -38,11 +38,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -56,6 +61,10 @@ class EndToEndTest {
     private static final String SERVICE = "inference.GRPCInferenceService";
     private static final String BODY =
             "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[1,2],\"data\":[1,2.5]}]}";
+
+    /** With runs of some milliseconds, in which requests gather. */
+    private static final String SIZED = "backend: \"identity\" max_batch_size: %d dynamic_batching {}"
+            + " parameters { key: \"execute_delay_ms\" value { string_value: \"3\" } }";
 
     @TempDir
     static Path repository;
@@ -73,7 +82,8 @@ class EndToEndTest {
                 "slow",
                 "backend: \"identity\" max_batch_size: 8"
                         + " parameters { key: \"execute_delay_ms\" value { string_value: \"1500\" } }");
-        server = ServerProcess.serve(repository);
+        model("sized", SIZED.formatted(4));
+        server = ServerProcess.serve(repository, "--allow-model-upload");
         channel = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
                 .usePlaintext()
                 .build();
@@ -348,6 +358,102 @@ class EndToEndTest {
                 .contains(text == null ? "" : text)
                 .doesNotContain("Exception");
         echoes();
+    }
+
+    @Test
+    void theMaximumBatchSizeChangesWhileRequestsAreAnswered() throws Exception {
+        AtomicInteger answered = new AtomicInteger();
+        AtomicBoolean ends = new AtomicBoolean();
+        List<CompletableFuture<Void>> clients = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            clients.add(asks(answered, ends));
+        }
+        int loads = 0;
+        for (int rows : new int[] {16, 2, 1, 8}) {
+            if (rows == 2 || rows == 8) {
+                String config = JSON.writeValueAsString(Map.of(
+                        "backend",
+                        "identity",
+                        "max_batch_size",
+                        rows,
+                        "dynamic_batching",
+                        Map.of(),
+                        "parameters",
+                        Map.of("execute_delay_ms", Map.of("string_value", "3"))));
+                HttpResponse<String> loaded = post(
+                        server,
+                        "/v2/repository/models/sized/load",
+                        JSON.writeValueAsString(Map.of("parameters", Map.of("config", config))));
+                assertThat(loaded.statusCode()).as(loaded.body()).isEqualTo(200);
+            } else {
+                model("sized", SIZED.formatted(rows));
+                Process command = new ProcessBuilder(command("models", "load", "sized"))
+                        .redirectErrorStream(true)
+                        .start();
+                String said = new String(command.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                assertThat(command.waitFor()).as(said).isZero();
+            }
+            HttpResponse<String> larger = post(server, "/v2/models/sized/infer", rows(rows + 1));
+            assertThat(larger.statusCode()).isEqualTo(400);
+            assertThat(larger.body())
+                    .contains("inference request batch-size must be <= " + rows + " for 'sized'. Got " + (rows + 1));
+            assertThat(post(server, "/v2/models/sized/infer", rows(rows)).statusCode())
+                    .isEqualTo(200);
+            answered.incrementAndGet();
+            int before = answered.get();
+            await(() -> answered.get() > before + 60);
+        }
+        await(() -> batches().stream().anyMatch(size -> size > 8));
+        ends.set(true);
+        for (CompletableFuture<Void> client : clients) {
+            client.get(20, TimeUnit.SECONDS);
+        }
+        JsonNode statistics = statistics();
+        assertThat(batches())
+                .as("sizes above the first maximum, and single requests")
+                .contains(1, 16);
+        assertThat(statistics.at("/inference_stats/success/count").asInt())
+                .as("every request is answered by the model that was loaded first")
+                .isEqualTo(answered.get());
+    }
+
+    /** Sends requests of one row, one after the other, until a test ends; fails with the first that is not answered. */
+    private static CompletableFuture<Void> asks(AtomicInteger answered, AtomicBoolean ends) {
+        return CLIENT.sendAsync(request(server, "/v2/models/sized/infer", rows(1)), BodyHandlers.ofString())
+                .thenCompose(answer -> {
+                    assertThat(answer.statusCode()).as(answer.body()).isEqualTo(200);
+                    answered.incrementAndGet();
+                    return ends.get() ? CompletableFuture.completedFuture(null) : asks(answered, ends);
+                });
+    }
+
+    private static String rows(int count) {
+        return "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"FP32\",\"shape\":[" + count + ",1],\"data\":"
+                + Collections.nCopies(count, 1) + "}]}";
+    }
+
+    private static JsonNode statistics() throws Exception {
+        return JSON.readTree(CLIENT.send(
+                                HttpRequest.newBuilder(server.uri("/v2/models/sized/stats"))
+                                        .build(),
+                                BodyHandlers.ofString())
+                        .body())
+                .at("/model_stats/0");
+    }
+
+    private static List<Integer> batches() throws Exception {
+        List<Integer> sizes = new ArrayList<>();
+        statistics()
+                .path("batch_stats")
+                .forEach(each -> sizes.add(each.path("batch_size").asInt()));
+        return sizes;
+    }
+
+    private static List<String> command(String... arguments) {
+        List<String> command = new ArrayList<>(ServerProcess.program());
+        command.addAll(List.of(arguments));
+        command.addAll(List.of("--url", server.uri("").toString()));
+        return command;
     }
 
     @Test

@@ -5,6 +5,7 @@ package io.nereid.app.client;
 import io.nereid.app.connection.ConnectionOptions;
 import io.nereid.app.connection.Missing;
 import io.nereid.app.connection.ServerAddress;
+import io.nereid.app.connection.ServerConnection;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -30,9 +31,18 @@ public final class ClientOptions {
         return client(spec, url);
     }
 
+    /** A reader of the answers of the server, for a command that asks once. */
+    ServerAnswers answers(CommandSpec spec) {
+        return new ServerAnswers(connect(spec, url));
+    }
+
     /** A client of another address of the server, with the same options. */
     public ServerClient client(CommandSpec spec, String other) {
-        return new ServerClient(connection.connect(
-                ServerAddress.of(other), Missing.SERVER, spec.commandLine().getErr()));
+        return new ServerClient(connect(spec, other));
+    }
+
+    private ServerConnection connect(CommandSpec spec, String to) {
+        return connection.connect(
+                ServerAddress.of(to), Missing.SERVER, spec.commandLine().getErr());
     }
 }

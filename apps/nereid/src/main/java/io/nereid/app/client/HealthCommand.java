@@ -38,7 +38,7 @@ public final class HealthCommand implements Runnable {
     public void run() {
         String state = live ? "live" : "ready";
         try {
-            server.client(spec).get("/v2/health/" + state);
+            server.answers(spec).send("GET", "/v2/health/" + state);
         } catch (ServingException e) {
             if (output.format().isDocument()) {
                 output.format()

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -46,18 +47,18 @@ public final class ModelsCommand implements Runnable {
             description = "Show every model, its versions and their states (the default).",
             mixinStandardHelpOptions = true)
     void list() {
-        JsonNode index = server.client(spec).post("/v2/repository/index", null);
+        String path = "/v2/repository/index";
         if (output.format().isDocument()) {
-            output.format().print(index, out());
+            output.format().print(server.client(spec).post(path, null), out());
             return;
         }
         TextTable table = new TextTable("MODEL", "VERSION", "STATE", "REASON");
-        for (JsonNode model : index) {
+        for (Map<?, ?> model : server.answers(spec).send("POST", path)) {
             table.row(
-                    model.path("name").asText(),
-                    model.path("version").asText("-"),
-                    model.path("state").asText("not loaded"),
-                    model.path("reason").asText(""));
+                    ServerAnswers.text(model, "name", ""),
+                    ServerAnswers.text(model, "version", "-"),
+                    ServerAnswers.text(model, "state", "not loaded"),
+                    ServerAnswers.text(model, "reason", ""));
         }
         PrintWriter out = out();
         table.print(out);
@@ -161,8 +162,8 @@ public final class ModelsCommand implements Runnable {
         ProgressPrinter.during(
                 verb + "ing " + model,
                 spec.commandLine().getErr(),
-                () -> server.client(spec)
-                        .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
+                () -> server.answers(spec)
+                        .send("POST", "/v2/repository/models/" + ServerAnswers.segment(model) + "/" + verb));
     }
 
     private PrintWriter out() {

@@ -7,10 +7,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.app.connection.HttpText;
 import io.nereid.app.connection.ServerConnection;
-import io.nereid.base.ErrorCode;
-import io.nereid.base.ServingException;
-import java.net.URLEncoder;
-import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** A client of a running server's Open Inference REST API. Thread-safe. */
@@ -44,31 +40,18 @@ public final class ServerClient {
     }
 
     public static String segment(String name) {
-        return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+        return ServerAnswers.segment(name);
     }
 
     private JsonNode json(HttpText response) {
-        String url = connection.server().url();
-        int status = response.status();
         JsonNode body;
         try {
             body = response.body().isEmpty() ? JSON.createObjectNode() : JSON.readTree(response.body());
         } catch (JsonProcessingException e) {
-            ServingException refusal = connection.refusal(status, "HTTP " + status);
-            throw refusal != null
-                    ? refusal
-                    : ServingException.of(
-                            ErrorCode.UNKNOWN, url + " answered HTTP " + status + " with a body that is not JSON");
+            throw ServerAnswers.notJson(connection, response.status());
         }
-        String text = body.path("error").asText(response.body());
-        ServingException refusal = connection.refusal(status, text);
-        if (refusal != null) {
-            throw refusal;
-        }
-        if (status >= 400) {
-            throw ServingException.of(
-                    status < 500 ? ErrorCode.INVALID_ARGUMENT : ErrorCode.UNAVAILABLE, "HTTP " + status + ": " + text);
-        }
+        JsonNode error = body.path("error");
+        ServerAnswers.check(connection, response, error.isMissingNode() ? null : error.asText());
         return body;
     }
 }

@@ -21,6 +21,7 @@ final class CatboostModel implements BackendModel {
     private final ParsedModel parsed;
     private final ModelConfig config;
     private final ModelTraits traits;
+    private final long steps;
     private final Map<String, Signature> signatures;
 
     CatboostModel(ParsedModel parsed, ModelConfig config) {
@@ -39,13 +40,17 @@ final class CatboostModel implements BackendModel {
             }
         }
         this.signatures = Collections.unmodifiableMap(each);
-        long steps =
+        this.steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
         this.traits = ModelTraits.builder()
                 .cancellable(true)
-                .inline(config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY)
+                .inline(config.batched() && tiny(config.maxBatchSize()))
                 .takesTables(true)
                 .build();
+    }
+
+    private boolean tiny(int rows) {
+        return steps * rows <= TINY;
     }
 
     ParsedModel parsed() {
@@ -60,6 +65,12 @@ final class CatboostModel implements BackendModel {
     @Override
     public ModelTraits traits() {
         return traits;
+    }
+
+    /** {@inheritDoc} Unless runs become too long for the thread of the request, or short enough. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return tiny(rows) == traits.inline();
     }
 
     @Override

@@ -53,6 +53,12 @@ public final class LoadedJavaModel implements BackendModel {
         return traits;
     }
 
+    /** {@inheritDoc} The class does not get the maximum. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;

@@ -78,6 +78,12 @@ final class OnnxModel implements BackendModel {
         return TRAITS;
     }
 
+    /** {@inheritDoc} Nothing is made for a number of rows. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         try {

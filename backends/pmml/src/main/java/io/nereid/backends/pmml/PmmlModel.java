@@ -53,6 +53,12 @@ final class PmmlModel implements BackendModel, ModelInstance {
         return TRAITS;
     }
 
+    /** {@inheritDoc} Nothing is made for a number of rows. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
     public ModelInstance newInstance() {

@@ -60,6 +60,12 @@ final class PtModel implements BackendModel {
         return TRAITS;
     }
 
+    /** {@inheritDoc} Nothing is made for a number of rows. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         return new PtModelInstance(this);

@@ -46,9 +46,19 @@ final class SklearnModel implements BackendModel {
         this.texts = texts;
         this.release = release;
         this.traits = ModelTraits.builder()
-                .inline(estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS)
+                .inline(config.batched() && tiny(config.maxBatchSize()))
                 .takesTables(true)
                 .build();
+    }
+
+    private boolean tiny(int rows) {
+        return estimator.quick() && rows <= FEW_ROWS;
+    }
+
+    /** {@inheritDoc} Unless runs become too long for the thread of the request, or short enough. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return tiny(rows) == traits.inline();
     }
 
     @Override

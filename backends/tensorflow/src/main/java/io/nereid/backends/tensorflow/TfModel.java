@@ -79,6 +79,12 @@ final class TfModel implements BackendModel {
         return signatures;
     }
 
+    /** {@inheritDoc} Nothing is made for a number of rows. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         return new TfModelInstance(this, byDefault);

@@ -99,6 +99,12 @@ final class LiteModel implements BackendModel {
         return signatures;
     }
 
+    /** {@inheritDoc} Interpreters take the rows of each run, or run row by row. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         return instance(byDefault);

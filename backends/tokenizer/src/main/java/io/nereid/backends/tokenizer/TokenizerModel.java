@@ -34,6 +34,12 @@ final class TokenizerModel implements BackendModel {
         return config;
     }
 
+    /** {@inheritDoc} Nothing is made for a number of rows. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return true;
+    }
+
     @Override
     public ModelInstance newInstance() {
         return new TokenizerModelInstance(this);

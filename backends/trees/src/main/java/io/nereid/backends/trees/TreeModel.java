@@ -32,6 +32,9 @@ final class TreeModel implements BackendModel {
     private final @Nullable Forest forest;
     private final ShapExplainer explanations;
     private final ModelTraits traits;
+    /** Steps through trees for a row. */
+    private final long steps;
+
     private final List<Port> ports;
     private final @Nullable Turned turned;
 
@@ -61,7 +64,7 @@ final class TreeModel implements BackendModel {
         this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
         // Parsed trees are released here; only the explainer of a small model keeps its own.
         this.facts = parsed.withoutTrees();
-        long steps = forest == null
+        this.steps = forest == null
                 ? parsed.features()
                 : forest.steps() + forest.slots().size();
         int rows = Math.max(1, config.config().maxBatchSize());
@@ -76,9 +79,13 @@ final class TreeModel implements BackendModel {
                         ports(others, !config.margin()));
         this.traits = ModelTraits.builder()
                 .cancellable(true)
-                .inline(bounded && steps * rows <= TINY && explanations.atHand())
+                .inline(bounded && tiny(rows))
                 .takesTables(true)
                 .build();
+    }
+
+    private boolean tiny(int rows) {
+        return steps * rows <= TINY && explanations.atHand();
     }
 
     private List<Port> ports(List<TensorSpec> specs, boolean margin) {
@@ -113,6 +120,12 @@ final class TreeModel implements BackendModel {
     @Override
     public ModelTraits traits() {
         return traits;
+    }
+
+    /** {@inheritDoc} Unless runs become too long for the thread of the request, or short enough. */
+    @Override
+    public boolean acceptsMaxBatchSize(int rows) {
+        return tiny(rows) == traits.inline();
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.EnsembleStep;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.spi.config.VersionPolicy;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -22,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class EnsembleLoader implements Loader {
     private final ServableId id;
-    private final ModelConfig config;
-    private final String fingerprint;
+    private volatile ModelConfig config;
+    private volatile String fingerprint;
     private final ComposingModels members;
     private final ServableFactory servables;
     private long loadNanos;
@@ -74,6 +75,39 @@ public final class EnsembleLoader implements Loader {
     @Override
     public Loader newLoader() {
         return new EnsembleLoader(id, config, fingerprint, members, servables);
+    }
+
+    /** A change of the maximum batch size and of the version policy needs no reload; every other change does. */
+    @Override
+    public boolean updateInPlace(Loader next) {
+        EnsembleServable serving = servable;
+        if (serving == null
+                || !(next instanceof EnsembleLoader other)
+                || !other.id.equals(id)
+                || !rest(config).equals(rest(other.config))
+                || (other.config.batched() && servables.inLargerEnsemble(id.model(), other.config.maxBatchSize()))) {
+            return false;
+        }
+        try {
+            new EnsembleValidator(other.config, members).check();
+        } catch (ServingException e) {
+            return false; // the load fails for the same reason, and reports it
+        }
+        serving.configure(servables.completed(serving.config().toBuilder()
+                .maxBatchSize(Math.max(0, other.config.maxBatchSize()))
+                .versionPolicy(other.config.versionPolicy())
+                .build()));
+        config = other.config;
+        fingerprint = other.fingerprint;
+        return true;
+    }
+
+    private static ModelConfig rest(ModelConfig config) {
+        return config.toBuilder()
+                .maxBatchSize(Math.min(1, config.maxBatchSize()))
+                .versionPolicy(VersionPolicy.LATEST)
+                .document(Map.of())
+                .build();
     }
 
     @Override

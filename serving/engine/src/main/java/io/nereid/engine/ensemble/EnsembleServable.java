@@ -36,6 +36,11 @@ final class EnsembleServable extends EngineServable {
         this.clock = clock;
     }
 
+    /** Shows a configuration with another maximum batch size, which limits the requests from now on. */
+    void configure(ModelConfig next) {
+        config(next);
+    }
+
     @Override
     public long memoryBytes() {
         return 0;

@@ -64,7 +64,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final InputGatherer gatherer;
     private final OutputSplitter splitter;
     private final boolean decoupled;
-    private final int maxRows;
+    /** Requests with more rows are split. */
+    private final int splitAbove;
+
     private final boolean batchIds;
     private final Object lock = new Object();
     /** Created on first use. Elements are written under the lock, by the one run that occupies the instance. */
@@ -108,7 +110,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         this.gatherer = new InputGatherer(config, mapping, model.traits().inputAlignment());
         this.splitter = new OutputSplitter(id.model(), mapping, model.traits().ownOutputs());
         this.decoupled = config.decoupled();
-        this.maxRows = config.maxBatchSize();
+        this.splitAbove = config.batchSizePolicy().maxRequestRows() > 0 ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
         this.modelInstances = new ModelInstance[Math.max(1, config.instances())];
     }
@@ -116,7 +118,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
         // pieces of a split request must not be padded to different shapes, or their outputs could not be concatenated
-        return (!mapping.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
+        return (!mapping.pads() || (a.batchSize() <= splitAbove && b.batchSize() <= splitAbove))
                 && mapping.joinable(a.request().inputs(), b.request().inputs());
     }
 

@@ -146,8 +146,8 @@ public final class ModelLoader implements Loader {
     }
 
     /**
-     * A change of the number of instances, the version policy, the queue delay, preferred batch sizes, priority levels, queue policies
-     * and the latency objective needs no reload; every other change does.
+     * A change of the number of instances, the version policy, the maximum batch size, the queue delay, preferred batch sizes, priority
+     * levels, queue policies and the latency objective needs no reload; every other change does.
      */
     @Override
     public boolean updateInPlace(Loader next) {
@@ -160,6 +160,7 @@ public final class ModelLoader implements Loader {
                 || !other.source.equals(source)
                 || !rest(config).equals(rest(other.config))
                 || (config.batching() == null) != (other.config.batching() == null)
+                || !sizable(other.config)
                 || !(config.instanceGroups().equals(other.config.instanceGroups())
                         || resizable(groups(serving), other.config.instanceGroups()))
                 || !loaded.same(FileFingerprint.of(source))) {
@@ -168,6 +169,9 @@ public final class ModelLoader implements Loader {
         ModelConfig.Builder changed = serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
         if (!config.instanceGroups().equals(other.config.instanceGroups())) {
             changed.instanceGroups(other.config.instanceGroups());
+        }
+        if (config.maxBatchSize() != other.config.maxBatchSize()) {
+            changed.maxBatchSize(other.config.maxBatchSize());
         }
         if (!Objects.equals(config.batching(), other.config.batching())) {
             changed.batching(other.config.batching());
@@ -199,12 +203,25 @@ public final class ModelLoader implements Loader {
         parameters.remove(LatencyObjective.PARAMETER);
         return config.toBuilder()
                 .parameters(parameters)
+                .maxBatchSize(Math.min(1, config.maxBatchSize()))
                 .instanceGroups(List.of())
                 .versionPolicy(VersionPolicy.LATEST)
                 .batching(null)
                 .queue(QueuePolicy.DEFAULT)
                 .document(Map.of())
                 .build();
+    }
+
+    /**
+     * Whether the maximum batch size, which is positive in both configurations or the same, may become that of the other one. From 1 to
+     * more, and back, a backend may fill in batching that the configuration does not have. An ensemble must not allow larger
+     * batches than its models: the manager checks it again when this version is loaded again.
+     */
+    private boolean sizable(ModelConfig next) {
+        int rows = next.maxBatchSize();
+        return rows == config.maxBatchSize()
+                || ((config.batching() != null || (rows > 1 && config.maxBatchSize() > 1))
+                        && !servables.inLargerEnsemble(source.id().model(), rows));
     }
 
     /** The instance groups as configured, or as the backend chose them. */

@@ -38,13 +38,36 @@ import org.jspecify.annotations.Nullable;
  * validation, statistics and the response cache. Thread-safe.
  */
 public abstract class EngineServable implements Servable {
-    private final ModelMetadata metadata;
-    private final RequestValidator validator;
+    private volatile Description description;
     private final ModelStatistics statistics;
     private final @Nullable ScalarShapes scalarShapes;
     private volatile ModelConfig config;
     private volatile long loadNanos;
     private volatile @Nullable VersionResponseCache cache;
+
+    /** What clients may read of the model, and the checks of requests by it. Immutable. */
+    private record Description(ModelMetadata metadata, RequestValidator validator) {
+        Description(ModelMetadata metadata, ModelConfig config) {
+            this(metadata, new RequestValidator(metadata, config.batchSizePolicy()));
+        }
+
+        /** Returns the same with another maximum batch size; with the same one this object. */
+        Description of(ModelConfig config) {
+            ModelMetadata m = metadata;
+            return config.maxBatchSize() == m.maxBatchSize()
+                    ? this
+                    : new Description(
+                            new ModelMetadata(
+                                    m.id(),
+                                    m.platform(),
+                                    m.inputs(),
+                                    m.outputs(),
+                                    config.maxBatchSize(),
+                                    m.properties(),
+                                    m.signatures()),
+                            config);
+        }
+    }
 
     /** A version with a complete configuration and without the optional metrics. */
     public EngineServable(ServableId id, ModelConfig config) {
@@ -69,8 +92,7 @@ public abstract class EngineServable implements Servable {
      */
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
-        this.metadata = describe(id, config, signatures);
-        this.validator = new RequestValidator(metadata, config.batchSizePolicy());
+        this.description = new Description(describe(id, config, signatures), config);
         this.statistics = statistics;
         this.scalarShapes = ScalarShapes.of(config);
     }
@@ -143,7 +165,7 @@ public abstract class EngineServable implements Servable {
 
     @Override
     public final ModelMetadata metadata() {
-        return metadata;
+        return description.metadata();
     }
 
     @Override
@@ -151,13 +173,17 @@ public abstract class EngineServable implements Servable {
         return config;
     }
 
-    /** Replaces the configuration by one that differs only in settings that nothing was built from. */
-    final void config(ModelConfig next) {
+    /**
+     * Replaces the configuration by one that differs only in the maximum batch size, and in settings that nothing was built from.
+     * Requests that were checked before keep the result.
+     */
+    protected final void config(ModelConfig next) {
         config = next;
+        description = description.of(next);
     }
 
     public final RequestValidator validator() {
-        return validator;
+        return description.validator();
     }
 
     /** The conversion of scalar shapes for requests that name the default signature; null for none. */
@@ -194,6 +220,7 @@ public abstract class EngineServable implements Servable {
                 ? this
                 : signatures().get(name);
         if (found == null) {
+            ModelMetadata metadata = metadata();
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + name + "\" not found.",

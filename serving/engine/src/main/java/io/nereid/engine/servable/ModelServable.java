@@ -199,13 +199,19 @@ public final class ModelServable extends EngineServable {
     }
 
     /**
-     * Applies the instances, batching and queue settings and the latency objective of another configuration, and shows that configuration.
+     * Applies the instances, maximum batch size, batching and queue settings and the latency objective of another configuration, and
+     * shows that configuration.
      *
-     * @return false, without any change, when the scheduler cannot apply them while it is in use
+     * @return false, without any change, when the scheduler or the model cannot apply them while it is in use
      */
     public boolean configure(ModelConfig next) {
         ModelConfig now = config();
-        boolean same = Objects.equals(now.batching(), next.batching())
+        boolean sized = now.maxBatchSize() != next.maxBatchSize();
+        if (sized && !model.acceptsMaxBatchSize(next.maxBatchSize())) {
+            return false;
+        }
+        boolean same = !sized
+                && Objects.equals(now.batching(), next.batching())
                 && now.queue().equals(next.queue())
                 && Objects.equals(
                         now.parameters().get(LatencyObjective.PARAMETER),

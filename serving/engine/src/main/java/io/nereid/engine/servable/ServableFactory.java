@@ -20,6 +20,7 @@ import io.nereid.scheduling.admission.AdmissionControl;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.spi.ServableId;
+import io.nereid.spi.config.EnsembleScheduling;
 import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -193,6 +194,16 @@ public final class ServableFactory {
         if (cache != null) {
             cache.close();
         }
+    }
+
+    /** Returns whether an available ensemble with a model allows batches of more than so many rows. */
+    public boolean inLargerEnsemble(String model, int rows) {
+        return registered.stream().map(EngineServable::config).anyMatch(config -> {
+            EnsembleScheduling ensemble = config.ensemble();
+            return ensemble != null
+                    && config.maxBatchSize() > rows
+                    && ensemble.steps().stream().anyMatch(step -> step.model().equals(model));
+        });
     }
 
     /** The registered versions, by name and version. */

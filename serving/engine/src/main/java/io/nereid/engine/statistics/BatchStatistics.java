@@ -14,7 +14,7 @@ import java.util.function.ObjIntConsumer;
 
 /** Statistics of runs by batch size. Thread-safe, lock-free. */
 public final class BatchStatistics {
-    /** Sizes up to this limit are stored in an array; larger ones are rare and stored in a map. */
+    /** Sizes up to this limit are stored in an array; larger ones are stored in a map, as those above the first maximum of a model. */
     private static final int DIRECT = 1024;
 
     /** Statistics of one batch size. Thread-safe, lock-free. */

@@ -131,6 +131,33 @@ class EnsembleLoaderTest {
     }
 
     @Test
+    void aMaximumThatTheMembersAllowIsTakenOverWithoutLoading() {
+        member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
+        step("a", Map.of("in", "X"), Map.of("out", "Y"));
+        maxBatch = 4;
+        EnsembleLoader loader = loader();
+        assertThat(loader.updateInPlace(loader())).as("not loaded yet").isFalse();
+        EnsembleServable servable = (EnsembleServable) loader.load();
+        loader.warm();
+        for (int rows : new int[] {8, 2}) {
+            maxBatch = rows;
+            assertThat(loader.updateInPlace(loader())).isTrue();
+            assertThat(servable.config().maxBatchSize()).isEqualTo(rows);
+            assertThat(servable.config().document()).containsEntry("max_batch_size", (long) rows);
+            assertThat(servable.metadata().maxBatchSize()).isEqualTo(rows);
+            assertThat(loader.newLoader().load().config().maxBatchSize()).isEqualTo(rows);
+        }
+        for (int rows : new int[] {9, 0}) {
+            maxBatch = rows;
+            assertThat(loader.updateInPlace(loader())).isFalse();
+        }
+        maxBatch = 2;
+        step("a", Map.of("in", "Y"), Map.of("out", "Z"));
+        assertThat(loader.updateInPlace(loader())).as("another step").isFalse();
+        assertThat(servable.config().maxBatchSize()).isEqualTo(2);
+    }
+
+    @Test
     void answersOfDifferentDecoupledMembersMayNotMeet() {
         for (String name : List.of("r", "s")) {
             member(name, 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
@@ -224,7 +251,7 @@ class EnsembleLoaderTest {
                 .maxBatchSize(maxBatch)
                 .inputs(inputs)
                 .outputs(outputs)
-                .ensemble(new EnsembleScheduling(steps, 0))
+                .ensemble(new EnsembleScheduling(List.copyOf(steps), 0))
                 .build();
         return new EnsembleLoader(new ServableId("e", 1), config, "f", members, servables);
     }

@@ -342,7 +342,7 @@ class ModelLoaderTest {
         ModelServable servable = (ModelServable) loader.load();
         loader.warm();
         String before = loader.fingerprint();
-        assertThat(loader.updateInPlace(loader(config(1, 5).build()))).isFalse();
+        assertThat(loader.updateInPlace(loader(config(1, 0).build()))).isFalse();
         assertThat(loader.updateInPlace(
                         loader(config(1, 4).parameters(Map.of("a", "b")).build())))
                 .isFalse();

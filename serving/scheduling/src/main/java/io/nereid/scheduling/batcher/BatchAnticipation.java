@@ -130,7 +130,7 @@ final class BatchAnticipation {
     static boolean applies(ModelConfig config, SchedulerOptions options) {
         return allowed(config)
                 && config.batching() != null
-                && config.maxBatchSize() > 1
+                && config.batched()
                 && !config.decoupled()
                 && options.limiter() == null
                 && options.strategy() == null;

@@ -72,7 +72,10 @@ final class BatchBuilder {
     private static final Logger LOG = LoggerFactory.getLogger(BatchBuilder.class);
 
     private final RequestQueue queue;
-    private final int maxRows;
+    /** Whether jobs have a batch dimension. */
+    private final boolean batched;
+
+    private int maxRows;
     /** The size that makes a batch full: the largest preferred one, or the maximum. */
     private int fullRows;
 
@@ -83,13 +86,16 @@ final class BatchBuilder {
     /** The most rows that a latency objective allows for several jobs; {@link Integer#MAX_VALUE} without one. */
     private int objectiveRows = Integer.MAX_VALUE;
     /** Decides which jobs may share a batch; null if every job runs alone. */
-    private final @Nullable BatchRunner runner;
+    private @Nullable BatchRunner runner;
+
+    private final BatchRunner anyRunner;
 
     private final @Nullable BatchStrategy strategy;
     private final @Nullable BatchAnticipation anticipation;
     /** Chooses the jobs of a batch by their length; null if batches are formed in order of arrival. */
     private final @Nullable LengthBatching lengths;
 
+    private final BatchSizePolicy sizes;
     private final boolean splits;
 
     /** The first visited job; null before the first visit. */
@@ -131,50 +137,68 @@ final class BatchBuilder {
     private @Nullable InferenceJob lastBatchHead;
 
     /**
-     * Creates the builder of one queue.
+     * Creates the builder of one queue. Without dynamic batching in the configuration every job runs alone and without delay,
+     * as for a model that does not support batches.
      *
-     * @param batching null if every job runs alone and without delay, as without dynamic batching. A model that does
-     *     not support batches also runs every job alone
      * @param held for tests: no batch is closed until so many jobs are queued at once
      * @param anticipation what the batcher has observed; null if it does not matter when a batch closes
      */
     BatchBuilder(
             RequestQueue queue,
             ModelConfig config,
-            @Nullable DynamicBatching batching,
             BatchRunner runner,
             @Nullable BatchStrategy strategy,
             int held,
             @Nullable BatchAnticipation anticipation) {
-        boolean batched = batching != null && config.maxBatchSize() > 1;
-        BatchSizePolicy sizes = batching == null ? BatchSizePolicy.NONE : config.batchSizePolicy();
         this.queue = queue;
-        this.maxRows = batched ? config.maxBatchSize() : 1;
-        this.fullRows = maxRows;
-        if (batching != null && batched) {
-            configure(batching);
-        }
-        this.runner = batched ? runner : null;
-        this.strategy = batched ? strategy : null;
+        this.batched = config.batched();
+        this.sizes = config.batchSizePolicy();
+        this.anyRunner = runner;
+        boolean shares = batched && config.batching() != null;
+        this.strategy = shares ? strategy : null;
+        configure(config);
         this.splits = sizes.maxRequestRows() > maxRows;
         this.maxBatches = sizes.maxEnqueuedBatches();
         this.held = held;
         this.anticipation = anticipation;
         // A strategy decides itself which jobs share a batch.
-        PaddingPolicy padding = batched && strategy == null ? PaddingPolicy.of(config) : null;
+        PaddingPolicy padding = shares && strategy == null ? PaddingPolicy.of(config) : null;
         this.lengths = padding == null || padding.byArrival() ? null : new LengthBatching(runner);
     }
 
-    /** Applies other preferred sizes and another queue delay, to the batch that is open as well. */
-    void configure(DynamicBatching batching) {
+    /**
+     * Returns whether {@link #configure} may apply a configuration with these settings: a batch dimension does not come or go, and
+     * another maximum must not concern how requests are split, or which sizes they are padded to.
+     */
+    boolean accepts(ModelConfig next) {
+        return next.batched() == batched
+                && (!batched || next.maxBatchSize() == maxRows || sizes.equals(BatchSizePolicy.NONE));
+    }
+
+    /**
+     * Applies another maximum, other preferred sizes and another queue delay, to the batch that is open as well. A job that waits and
+     * has more rows than the new maximum runs alone.
+     */
+    void configure(ModelConfig config) {
+        DynamicBatching batching = config.batching();
+        maxRows = batched && batching != null ? config.maxBatchSize() : 1;
+        runner = maxRows > 1 ? anyRunner : null;
         preferred.clear();
-        for (int size : batching.preferredSizes()) {
-            if (size >= 1 && size <= maxRows) {
-                preferred.set(size);
+        configuredDelay = 0;
+        if (batching != null && maxRows > 1) {
+            for (int size : batching.preferredSizes()) {
+                if (size >= 1 && size <= maxRows) {
+                    preferred.set(size);
+                }
             }
+            configuredDelay = RequestQueue.nanos(batching.maxQueueDelay());
         }
-        configuredDelay = maxRows > 1 ? RequestQueue.nanos(batching.maxQueueDelay()) : 0;
         objective(0, Integer.MAX_VALUE);
+    }
+
+    /** Returns the most rows of a batch of several jobs; 1 if every job runs alone. */
+    int maxRows() {
+        return maxRows;
     }
 
     /**
@@ -218,7 +242,7 @@ final class BatchBuilder {
             return true;
         }
         if (delayNanos == 0) {
-            waitEnd = anticipation == null ? QueuedJob.NEVER : anticipated(anticipation, now, free);
+            waitEnd = anticipation == null || runner == null ? QueuedJob.NEVER : anticipated(anticipation, now, free);
             return waitEnd == QueuedJob.NEVER;
         }
         extend();
@@ -247,7 +271,7 @@ final class BatchBuilder {
     int close() {
         extend();
         QueuedJob head = first;
-        if (lengths != null && head != null && head.split == null) {
+        if (lengths != null && runner != null && head != null && head.split == null) {
             chosen = lengths.select(head, fullRows);
             return chosen.size();
         }

@@ -83,7 +83,6 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     private final int splitAbove;
 
     private final int maxRows;
-    private final int maxBatchSize;
     /** Whether the configuration has dynamic batching. */
     private final boolean dynamic;
 
@@ -168,15 +167,14 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         this.model = config.name();
         this.maxQueued = options.maxQueueSize();
         this.maxRows = config.batchSizePolicy().maxRequestRows();
-        this.maxBatchSize = config.maxBatchSize();
         this.dynamic = batching != null;
         this.splitAbove =
                 maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.completions = batching != null && batching.preserveOrdering() ? new OrderedJob.CompletionQueue() : null;
         this.queue = new RequestQueue(config);
         this.anticipation = anticipates ? new BatchAnticipation() : null;
-        this.builder = new BatchBuilder(
-                queue, config, batching, runner, options.strategy(), options.delayScheduler(), anticipation);
+        this.builder =
+                new BatchBuilder(queue, config, runner, options.strategy(), options.delayScheduler(), anticipation);
         this.inline = options.inline();
         this.mayInline = inline != InlinePolicy.NEVER && limiter == null && builder.runsAloneAtOnce();
         this.tiny = inline == InlinePolicy.ALWAYS;
@@ -814,13 +812,12 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
 
     // ---- other settings ----
 
-    /** {@inheritDoc} The delay, preferred sizes, priority levels, queue policies and the latency objective change, nothing else. */
+    /** {@inheritDoc} The maximum batch size, delay, preferred sizes, priorities, queue policies and latency objective change. */
     @Override
     public boolean configure(ModelConfig next) {
         DynamicBatching batching = next.batching();
         if ((batching != null) != dynamic
                 || (batching != null && batching.preserveOrdering() != (completions != null))
-                || next.maxBatchSize() != maxBatchSize
                 || next.batchSizePolicy().maxRequestRows() != maxRows
                 || (control != null && limited != AdmissionControl.limits(next))) {
             return false;
@@ -831,10 +828,11 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
         boolean enlist;
         boolean empty;
         synchronized (lock) {
-            queue.configure(next);
-            if (batching != null) {
-                builder.configure(batching);
+            if (!builder.accepts(next)) {
+                return false;
             }
+            queue.configure(next);
+            builder.configure(next);
             keep(kept, next);
             late = expire(now);
             enlist = claim(now);
@@ -857,7 +855,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
                 objective == null ? null : objective.controller().objective();
         DynamicBatching batching = config.batching();
         boolean delays = batching != null && batching.maxQueueDelay().isZero();
-        int rows = batching == null ? 1 : Math.max(1, maxBatchSize);
+        int rows = builder.maxRows();
         if (!Objects.equals(before, kept)
                 || (objective != null && objective.controller().mayDelay() != (delays && rows > 1))) {
             if (admission != null) {
@@ -875,6 +873,7 @@ public final class DynamicBatcher implements Scheduler, DeviceExecutor.ReadyQueu
     @GuardedBy("lock") private void follow() {
         if (objective != null) {
             LatencyController follows = objective.controller();
+            follows.largest(builder.maxRows());
             builder.objective(follows.delayNanos(), follows.maxRows());
         }
         mayInline = inline != InlinePolicy.NEVER && member == null && builder.runsAloneAtOnce();

@@ -96,7 +96,7 @@ public final class LatencyController {
     private final long limit;
     private final long window;
     private final double mostShare;
-    private final int maxRows;
+    private int maxRows;
     private final boolean mayDelay;
     private int configured;
 
@@ -211,6 +211,16 @@ public final class LatencyController {
         served = Arrays.copyOf(served, length);
         servedAt = Arrays.copyOf(servedAt, length);
         windowInstances = 0;
+    }
+
+    /** Applies another maximum of rows, at least 1. What was learnt of runs determines the largest batch below it. */
+    public void largest(int mostRows) {
+        if (mostRows != maxRows) {
+            maxRows = mostRows;
+            rows = Math.min(rows, mostRows);
+            changes += fitRows() ? 1 : 0;
+            loggedRows = rows;
+        }
     }
 
     // ---- what is set ----
