@@ -34,6 +34,7 @@ import io.nereid.bench.scenario.SoakScenario;
 import io.nereid.bench.scenario.StartupScenario;
 import io.nereid.bench.scenario.TailScenario;
 import io.nereid.bench.scenario.TfliteScenario;
+import io.nereid.bench.scenario.TorchScriptScenario;
 import io.nereid.bench.trees.NativeTreesScenario;
 import io.nereid.bench.trees.ServedTreesScenario;
 import io.nereid.bench.trees.TreesScenario;
@@ -103,6 +104,7 @@ public final class Bench {
         rows.put("engine", new EngineScenario());
         rows.put("embedded", new EmbeddedScenario());
         rows.put("tflite", new TfliteScenario());
+        rows.put("torchscript", new TorchScriptScenario());
         rows.put("ensemble", new EnsembleScenario());
         rows.put("cache", new ResponseCacheScenario());
         rows.put("gateway", new GatewayScenario());

@@ -20,6 +20,7 @@ final class VariantConfig {
     /** The parameter of each backend that has one for the threads of a run. */
     private static final Map<String, String> THREADS = Map.of(
             "onnxruntime", "intra_op_thread_count",
+            "pytorch", "INTRA_OP_THREAD_COUNT",
             "tflite", "num_threads",
             "tensorflow", "TF_NUM_INTRA_THREADS");
 

@@ -9,10 +9,12 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
+import java.io.IOException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -131,7 +133,7 @@ public final class OnnxBackend implements Backend {
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
                     .complete(context.autoComplete(), defaultMaxBatchSize, instances);
-            WideRuns wide = WideRuns.of(config.name(), engine, file, settings, placement, context);
+            WideRuns<OnnxSession> wide = wideRuns(config.name(), engine, file, settings, placement, context);
             OnnxModel model = new OnnxModel(engine, graph, complete, settings, inputs, outputs, file.bytes(), wide);
             loaded = true;
             return model;
@@ -142,6 +144,46 @@ public final class OnnxBackend implements Backend {
                 graph.drop();
             }
         }
+    }
+
+    /**
+     * Wide runs of a model that has just been loaded, with a session of their own, since ONNX Runtime fixes the number of threads when
+     * it opens one. Null where the number of threads is configured, or the runs are not on the CPU.
+     */
+    static @Nullable WideRuns<OnnxSession> wideRuns(
+            String model,
+            OrtRuntime engine,
+            OnnxFile file,
+            OrtSettings settings,
+            ExecutionProviders placement,
+            BackendContext context) {
+        if (settings.threadsGiven() || !placement.equals(ExecutionProviders.CPU)) {
+            return null;
+        }
+        String loaded;
+        try {
+            loaded = file.state();
+        } catch (IOException e) {
+            return null;
+        }
+        // Twice the size of the files: ONNX Runtime keeps weights in a second layout while it opens a session.
+        return WideRuns.of(context, model, "intra_op_thread_count", 2 * file.bytes(), threads -> {
+            if (!file.state().equals(loaded)) {
+                return null;
+            }
+            OnnxSession session;
+            try {
+                session = OnnxSession.open(model, engine, file.path(), settings.withIntraThreads(threads), placement);
+            } catch (OrtException e) {
+                throw OrtErrors.loading(model, file.path(), e);
+            }
+            if (!file.state().equals(loaded)) {
+                // Replaced meanwhile: these may be other weights than those that answer now.
+                session.drop();
+                return null;
+            }
+            return session;
+        });
     }
 
     private static int defaultMaxBatchSize(Map<String, String> settings) {

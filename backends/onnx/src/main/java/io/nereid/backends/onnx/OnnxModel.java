@@ -6,6 +6,7 @@ import ai.onnxruntime.OrtException;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
@@ -31,7 +32,7 @@ final class OnnxModel implements BackendModel {
     private final List<TensorBinding> inputs;
     private final Map<String, OutputShapes> outputs = new HashMap<>();
     private final long memoryBytes;
-    private final @Nullable WideRuns wide;
+    private final @Nullable WideRuns<OnnxSession> wide;
 
     /**
      * Whether ONNX Runtime writes results into memory that the instance allocates. Set to false for good when a run
@@ -47,7 +48,7 @@ final class OnnxModel implements BackendModel {
             List<TensorBinding> inputs,
             List<TensorBinding> outputs,
             long memoryBytes,
-            @Nullable WideRuns wide) {
+            @Nullable WideRuns<OnnxSession> wide) {
         this.runtime = runtime;
         this.graph = graph;
         this.config = config;
@@ -110,7 +111,7 @@ final class OnnxModel implements BackendModel {
     }
 
     /** Chooses the session of each run; null when all runs are ordinary. */
-    @Nullable WideRuns wide() {
+    @Nullable WideRuns<OnnxSession> wide() {
         return wide;
     }
 

@@ -12,6 +12,7 @@ import ai.onnxruntime.OrtSession.RunOptions;
 import ai.onnxruntime.OrtUtil;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -76,10 +77,10 @@ final class OnnxModelInstance implements ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
-        WideRuns wide = model.wide();
+        WideRuns<OnnxSession> wide = model.wide();
         return wide == null || !wide.considers(idleThreads)
                 ? run(model.session(), inputs, outputs)
-                : wide.run(model.session(), inputs, session -> run(session, inputs, outputs));
+                : wide.run(inputs, second -> run(second == null ? model.session() : second, inputs, outputs));
     }
 
     private List<Tensor> run(OnnxSession session, List<Tensor> inputs, List<String> outputs) {

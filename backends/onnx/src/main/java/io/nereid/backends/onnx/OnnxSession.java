@@ -5,6 +5,7 @@ package io.nereid.backends.onnx;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import ai.onnxruntime.OrtSession.SessionOptions;
+import io.nereid.backend.WideRuns;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.nio.file.Path;
@@ -20,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * reference on the session, which is closed when the last one is given back. The count starts at 1 for the one that opened
  * it. Thread-safe.
  */
-final class OnnxSession {
+final class OnnxSession implements WideRuns.RunVariant {
     private static final Logger LOG = System.getLogger(OnnxSession.class.getName());
 
     private final String model;
@@ -59,11 +60,14 @@ final class OnnxSession {
     }
 
     /** Keeps the session open until {@link #drop()}; the caller must know that it is open. */
-    void hold() {
+    @Override
+    public boolean hold() {
         holds.incrementAndGet();
+        return true;
     }
 
-    void drop() {
+    @Override
+    public void drop() {
         if (holds.decrementAndGet() > 0) {
             return;
         }

@@ -8,6 +8,7 @@ import ai.djl.pytorch.engine.PtNDManager;
 import ai.djl.pytorch.jni.IValue;
 import ai.djl.pytorch.jni.JniUtils;
 import io.nereid.backend.ModelInstance;
+import io.nereid.backend.WideRuns;
 import io.nereid.backends.pytorch.ArgumentBinding.Answer;
 import io.nereid.backends.pytorch.ArgumentBinding.Slot;
 import io.nereid.base.ErrorCode;
@@ -45,6 +46,23 @@ final class PtModelInstance implements ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        return model.bound()
+                ? model.threads().runHere(() -> computed(inputs, outputs))
+                : model.threads().run(() -> computed(inputs, outputs));
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+        WideRuns<IntraOpThreads> wide = model.wide();
+        return wide == null || !wide.considers(idleThreads)
+                ? run(inputs, outputs)
+                : wide.run(
+                        inputs,
+                        threads ->
+                                threads == null ? run(inputs, outputs) : threads.run(() -> computed(inputs, outputs)));
+    }
+
+    private List<Tensor> computed(List<Tensor> inputs, List<String> outputs) {
         try (Request request = new Request(model.runtime().newRequest(), inputs)) {
             IValue[] arguments = arguments(request);
             IValue answer;

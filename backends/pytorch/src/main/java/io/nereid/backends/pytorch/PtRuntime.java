@@ -12,7 +12,6 @@ import ai.djl.pytorch.engine.PtNDManager;
 import ai.djl.pytorch.engine.PtSymbolBlock;
 import ai.djl.pytorch.jni.IValue;
 import ai.djl.pytorch.jni.JniUtils;
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -52,11 +51,8 @@ final class PtRuntime {
     private final PtSymbolBlock typed;
     private final PtSymbolBlock nothing;
 
-    @GuardedBy("this") private int intraThreads;
-
-    private PtRuntime(PtNDManager manager, int intraThreads) throws IOException {
+    private PtRuntime(PtNDManager manager) throws IOException {
         this.manager = manager;
-        this.intraThreads = intraThreads;
         results = bridge("results");
         typed = bridge("typed");
         nothing = bridge("nothing");
@@ -83,8 +79,8 @@ final class PtRuntime {
     static PtRuntime start(PtSettings settings, Path scratch) throws IOException {
         System.setProperty(OFFLINE, "true");
         System.setProperty("OPT_OUT_TRACKING", "true");
-        int intra = Math.max(1, settings.intraThreads());
-        System.setProperty("ai.djl.pytorch.num_threads", Integer.toString(intra));
+        // Of threads that set nothing else, see IntraOpThreads.
+        System.setProperty("ai.djl.pytorch.num_threads", "1");
         System.setProperty("ai.djl.pytorch.num_interop_threads", Integer.toString(settings.interThreads()));
         if (System.getProperty(CACHE) == null && System.getenv(CACHE) == null) {
             Path cache = installedUnpacked();
@@ -109,7 +105,7 @@ final class PtRuntime {
                 throw new IllegalStateException("PyTorch did not start");
             }
             JniUtils.setGradMode(false);
-            return new PtRuntime((PtNDManager) engine.newBaseManager(Device.cpu()), intra);
+            return new PtRuntime((PtNDManager) engine.newBaseManager(Device.cpu()));
         } finally {
             thread.setContextClassLoader(before);
         }
@@ -151,24 +147,6 @@ final class PtRuntime {
             LOG.log(Level.DEBUG, "cannot use " + directory, e);
             return null;
         }
-    }
-
-    /** Sets the threads of one operation, which libtorch has for the whole process: the last model loaded decides. */
-    synchronized void threads(String model, int wanted) {
-        if (wanted > 0 && wanted != intraThreads) {
-            LOG.log(
-                    Level.WARNING,
-                    "model ''{0}'' sets the threads of one operation to {1} for every PyTorch model (they were {2})",
-                    model,
-                    wanted,
-                    intraThreads);
-            JniUtils.setNumThreads(wanted);
-            intraThreads = wanted;
-        }
-    }
-
-    synchronized int threads() {
-        return intraThreads;
     }
 
     PtSymbolBlock load(String model, Path file) {

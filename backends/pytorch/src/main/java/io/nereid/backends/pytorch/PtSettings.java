@@ -11,12 +11,13 @@ import java.util.Set;
 /**
  * A model's PyTorch settings, from its parameters and the backend's settings. Immutable.
  *
- * @param intraThreads threads of one operation, for the whole process; 0 when not set
+ * @param intraThreads threads of one operation; 0 when not set
  * @param interThreads threads for tasks that TorchScript code forks, for the whole process; fixed at the start
  * @param optimize whether the TorchScript executor may optimise code after profiling its first runs
  */
 record PtSettings(int intraThreads, int interThreads, boolean optimize) {
     private static final String INTRA = "intra_op_thread_count";
+    static final String INTRA_OF_MODEL = "INTRA_OP_THREAD_COUNT";
     private static final String INTER = "inter_op_thread_count";
     private static final List<String> SETTINGS = List.of(INTRA, INTER);
 
@@ -67,7 +68,7 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
         yes(parameters, "ENABLE_WEIGHT_SHARING", true);
         yes(parameters, "ENABLE_CACHE_CLEANING", false);
         return new PtSettings(
-                number(parameters, "INTRA_OP_THREAD_COUNT", number(settings, INTRA, 0)),
+                number(parameters, INTRA_OF_MODEL, number(settings, INTRA, 0)),
                 inter,
                 !yes(parameters, "DISABLE_OPTIMIZED_EXECUTION", false));
     }

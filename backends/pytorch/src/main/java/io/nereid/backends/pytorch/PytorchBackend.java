@@ -8,6 +8,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
@@ -24,7 +25,8 @@ import org.jspecify.annotations.Nullable;
  * Runs TorchScript archives with libtorch, on CPUs. Thread-safe; libtorch is started on first use, under this object's
  * lock.
  *
- * <p>All instances of a version share one module and run in parallel, each run on the thread that calls it.
+ * <p>All instances of a version share one module and run in parallel. A run with one thread is made by the thread that calls it; on
+ * an idle machine, or where the configuration says so, a run has more ({@link IntraOpThreads}).
  *
  * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
  *
@@ -120,11 +122,16 @@ public final class PytorchBackend implements Backend {
             TorchScriptSignature script = TorchArchive.read(config.name(), file);
             ConfigCompletion completion = new ConfigCompletion(config, script, context.autoComplete());
             PtRuntime engine = started(settings, context.scratch());
-            engine.threads(config.name(), settings.intraThreads());
-            ModelConfig complete = completion.complete(Math.max(1, context.cores() / engine.threads()));
-            PtSymbolBlock block = engine.load(config.name(), file);
+            IntraOpThreads threads = new IntraOpThreads(Math.max(1, settings.intraThreads()));
+            ModelConfig complete = completion.complete(Math.max(1, context.cores() / threads.count()));
+            long bytes = Files.size(file);
+            PtSymbolBlock block = new IntraOpThreads(1).run(() -> engine.load(config.name(), file));
+            // All runs share the module, so that wide ones take no memory.
+            WideRuns<IntraOpThreads> wide = settings.intraThreads() > 0
+                    ? null
+                    : WideRuns.of(context, config.name(), PtSettings.INTRA_OF_MODEL, 0, IntraOpThreads::new);
             return new PtModel(
-                    complete, completion.wiring(complete), engine, block, settings.optimize(), Files.size(file));
+                    complete, completion.wiring(complete), engine, block, settings.optimize(), bytes, threads, wide);
         } catch (IOException e) {
             throw ServingException.wrap(
                     ErrorCode.INVALID_ARGUMENT,

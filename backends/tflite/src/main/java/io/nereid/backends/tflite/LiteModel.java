@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
+import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
@@ -18,10 +20,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A loaded TensorFlow Lite model. All instances share the model's bytes, weights included; each has an interpreter with
- * tensor memory of its own. Thread-safe.
+ * tensor memory of its own, and perhaps there is one more for runs of the default signature on an idle machine ({@link WideRuns}).
+ * Thread-safe.
  */
 final class LiteModel implements BackendModel {
     private static final Logger LOG = System.getLogger(LiteModel.class.getName());
@@ -33,13 +37,14 @@ final class LiteModel implements BackendModel {
     private final ModelConfig config;
     private final LiteRuntime runtime;
     private final LiteModelFile file;
-    private final int threads;
+    private final LiteSettings settings;
     private final boolean xnnpack;
     private final boolean single;
     private final SignatureBinding byDefault;
     private final Map<String, SignatureBinding> ports = new LinkedHashMap<>();
     private final Map<String, Signature> signatures;
     private final AtomicInteger instances = new AtomicInteger();
+    private final @Nullable WideRuns<WideInterpreter> wide;
     private final AtomicBoolean fallbackLogged = new AtomicBoolean();
 
     /**
@@ -51,7 +56,8 @@ final class LiteModel implements BackendModel {
             ModelConfig config,
             LiteRuntime runtime,
             LiteModelFile file,
-            int threads,
+            LiteSettings settings,
+            BackendContext context,
             boolean xnnpack,
             boolean single,
             SignatureBinding byDefault,
@@ -59,7 +65,7 @@ final class LiteModel implements BackendModel {
         this.config = config;
         this.runtime = runtime;
         this.file = file;
-        this.threads = threads;
+        this.settings = settings;
         this.xnnpack = xnnpack;
         this.single = single;
         this.byDefault = byDefault;
@@ -78,6 +84,38 @@ final class LiteModel implements BackendModel {
             }
         }
         signatures = Map.copyOf(described);
+        // Twice the size of the file: XNNPACK's copy of the weights, and tensors.
+        wide = settings.threadsGiven()
+                ? null
+                : WideRuns.of(context, config.name(), LiteSettings.THREADS, 2 * file.size(), this::openWide);
+    }
+
+    /** Opens the interpreter of wide runs, held once for the caller; null when the model has been closed. */
+    @Nullable WideInterpreter openWide(int threads) {
+        if (!file.hold()) {
+            return null;
+        }
+        boolean opened = false;
+        try {
+            WideInterpreter second =
+                    new WideInterpreter(new LiteModelInstance(this, byDefault, runtime, threads, file::close));
+            opened = true;
+            return second;
+        } finally {
+            if (!opened) {
+                file.close();
+            }
+        }
+    }
+
+    /** Whether runs of the default signature may become wide. */
+    boolean choosesWidth() {
+        return wide != null;
+    }
+
+    /** Chooses the interpreter of each run of a signature; null when all its runs use that of their instance. */
+    @Nullable WideRuns<WideInterpreter> wide(SignatureBinding signature) {
+        return signature == byDefault ? wide : null;
     }
 
     private List<TensorSpec> specs(List<TensorBinding> list) {
@@ -123,14 +161,10 @@ final class LiteModel implements BackendModel {
     }
 
     private ModelInstance instance(SignatureBinding signature) {
-        ModelInstance made = new LiteModelInstance(this, signature, runtime);
+        ModelInstance made =
+                new LiteModelInstance(this, signature, runtime, settings.threads(), instances::decrementAndGet);
         instances.incrementAndGet();
         return made;
-    }
-
-    /** Called once for each instance, when it is closed. */
-    void instanceClosed() {
-        instances.decrementAndGet();
     }
 
     /** Whether the model accepts only one row per run, so that instances run a batch row by row. */
@@ -139,19 +173,19 @@ final class LiteModel implements BackendModel {
     }
 
     /** Creates the interpreter for a signature, owned by the caller: with XNNPACK where the model has it. */
-    LiteInterpreter runner(SignatureBinding signature) {
-        return runner(signature, xnnpack);
+    LiteInterpreter runner(SignatureBinding signature, int threads) {
+        return runner(signature, threads, xnnpack);
     }
 
     /**
      * Creates an interpreter with the built-in kernels alone, owned by the caller. It is made in microseconds, because
      * no weights are copied.
      */
-    LiteInterpreter builtInRunner(SignatureBinding signature) {
-        return runner(signature, false);
+    LiteInterpreter builtInRunner(SignatureBinding signature, int threads) {
+        return runner(signature, threads, false);
     }
 
-    private LiteInterpreter runner(SignatureBinding signature, boolean delegated) {
+    private LiteInterpreter runner(SignatureBinding signature, int threads, boolean delegated) {
         LiteInterpreter runner = LiteInterpreter.open(runtime, file, threads, signature.key(), delegated);
         if (runner == null) {
             throw ServingException.of(
@@ -174,15 +208,22 @@ final class LiteModel implements BackendModel {
 
     /**
      * The file's bytes, and once more for each instance where XNNPACK has a copy of the weights. Instances that do not
-     * exist yet count, because they are created with the first requests.
+     * exist yet count, because they are created with the first requests. So does the interpreter of wide runs, once it is there.
      */
     @Override
     public long memoryBytes() {
-        return file.size() * (xnnpack ? 1L + Math.max(config.instances(), instances.get()) : 1L);
+        if (!xnnpack) {
+            return file.size();
+        }
+        long copies = Math.max(config.instances(), instances.get()) + (wide != null && wide.isOpen() ? 1 : 0);
+        return file.size() * (1 + copies);
     }
 
     @Override
     public void close() {
+        if (wide != null) {
+            wide.close();
+        }
         file.close();
     }
 }

@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.bytedeco.javacpp.LongPointer;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.tensorflowlite.ErrorReporter;
@@ -23,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A model's bytes in native memory, and TensorFlow Lite's view of them. Interpreters read the weights from these bytes
  * without a copy; XNNPACK alone makes one. They are a copy of the file instead of a mapping, so that a later change of
- * the file cannot change or crash a loaded model. Immutable; closed after the last interpreter.
+ * the file cannot change or crash a loaded model. Thread-safe; freed when the one that opened it and all that hold it have
+ * closed it, each after its last interpreter.
  */
 final class LiteModelFile implements AutoCloseable {
     /**
@@ -39,6 +41,7 @@ final class LiteModelFile implements AutoCloseable {
     private final TfLiteInterpreter plain;
     private final ErrorReporter reporter;
     private final MemoryAllocation allocation;
+    private final AtomicInteger holds = new AtomicInteger(1);
 
     private LiteModelFile(Pointer bytes, byte[] content, TfLiteModel model, TfLiteInterpreter plain) {
         this.bytes = bytes;
@@ -115,8 +118,16 @@ final class LiteModelFile implements AutoCloseable {
         return size;
     }
 
+    /** Keeps it open until a further {@link #close()}; false when it has been freed. */
+    boolean hold() {
+        return holds.updateAndGet(n -> n == 0 ? 0 : n + 1) > 0;
+    }
+
     @Override
     public void close() {
+        if (holds.decrementAndGet() > 0) {
+            return;
+        }
         allocation.deallocate();
         TfLiteInterpreterDelete(plain);
         free(bytes, model);

@@ -11,6 +11,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.ModelInstance;
+import io.nereid.backend.WideRuns;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -34,14 +35,18 @@ import org.jspecify.annotations.Nullable;
  * <p>TensorFlow Lite allocates its tensors for the input shapes, so inputs and outputs are copied, and the allocation
  * is kept as long as the shapes stay the same. One interpreter serves all shapes: XNNPACK keeps its copy of the weights
  * when a batch has another size, so that a change costs a fraction of a millisecond, whereas another interpreter would
- * need another copy.
+ * need another copy. A wide run ({@link WideRuns}) uses the interpreter of another instance.
  */
 final class LiteModelInstance implements ModelInstance {
     private final LiteModel model;
     private final SignatureBinding signature;
     private final ErrorReporter reports;
     private final CancellationCheck cancellations;
+    private final int threads;
+    private final Runnable whenClosed;
     private final AtomicBoolean cancelled = new AtomicBoolean();
+    /** Cancels the run on this interpreter: that of the instance that was asked for it. */
+    private AtomicBoolean runCancelled = cancelled;
 
     /** The input shapes that the tensors are allocated for; valid only if {@code allocated}. */
     private final @Nullable Shape[] allocatedShapes;
@@ -55,10 +60,19 @@ final class LiteModelInstance implements ModelInstance {
 
     @GuardedBy("this") private boolean closed;
 
-    LiteModelInstance(LiteModel model, SignatureBinding signature, LiteRuntime runtime) {
+    /**
+     * Constructor.
+     *
+     * @param threads threads of a run
+     * @param whenClosed called once, by {@link #close}
+     */
+    LiteModelInstance(
+            LiteModel model, SignatureBinding signature, LiteRuntime runtime, int threads, Runnable whenClosed) {
         this.model = model;
         this.signature = signature;
-        this.runner = model.runner(signature);
+        this.threads = threads;
+        this.whenClosed = whenClosed;
+        this.runner = model.runner(signature, threads);
         this.reports = runtime.reports();
         this.cancellations = runtime.cancellations();
         allocatedShapes = new Shape[signature.inputs().size()];
@@ -66,6 +80,19 @@ final class LiteModelInstance implements ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        return run(this, inputs, outputs);
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+        WideRuns<WideInterpreter> wide = model.wide(signature);
+        return wide == null || !wide.considers(idleThreads)
+                ? run(this, inputs, outputs)
+                : wide.run(inputs, second -> run(second == null ? this : second.instance(), inputs, outputs));
+    }
+
+    /** Runs on the interpreter of an instance that has no other run meanwhile: this one, or that of wide runs. */
+    private List<Tensor> run(LiteModelInstance on, List<Tensor> inputs, List<String> outputs) {
         synchronized (this) {
             if (closed) {
                 throw new IllegalStateException("the instance is closed");
@@ -73,11 +100,22 @@ final class LiteModelInstance implements ModelInstance {
             cancelled.set(false);
             running = true;
         }
+        try {
+            return on.computed(inputs, outputs, cancelled);
+        } finally {
+            synchronized (this) {
+                running = false;
+            }
+        }
+    }
+
+    private List<Tensor> computed(List<Tensor> inputs, List<String> outputs, AtomicBoolean flag) {
+        runCancelled = flag;
         reports.startCollecting();
-        cancellations.watch(cancelled);
+        cancellations.watch(flag);
         try {
             if (stale) {
-                replace(model.runner(signature));
+                replace(model.runner(signature, threads));
                 stale = false;
             }
             Tensor[] ordered = ordered(inputs);
@@ -87,20 +125,17 @@ final class LiteModelInstance implements ModelInstance {
         } finally {
             cancellations.unwatch();
             reports.takeMessages();
-            synchronized (this) {
-                running = false;
-            }
         }
     }
 
     private List<Tensor> once(Tensor[] inputs, List<String> outputs) {
         int status = computed(inputs);
-        if (status != kTfLiteOk && runner.xnnpack() && !cancelled.get()) {
+        if (status != kTfLiteOk && runner.xnnpack() && !runCancelled.get()) {
             // XNNPACK may refuse shapes that the built-in kernels accept. When they refuse them, too, their messages
             // say what is wrong with the input.
             String messages = reports.takeMessages();
             reports.startCollecting();
-            replace(model.builtInRunner(signature));
+            replace(model.builtInRunner(signature, threads));
             stale = true;
             status = computed(inputs);
             if (status == kTfLiteOk) {
@@ -146,7 +181,7 @@ final class LiteModelInstance implements ModelInstance {
         boolean done = false;
         try {
             for (int r = 0; r < rows; r++) {
-                if (cancelled.get()) {
+                if (runCancelled.get()) {
                     throw stopped();
                 }
                 for (Tensor input : inputs) {
@@ -182,7 +217,7 @@ final class LiteModelInstance implements ModelInstance {
         // The allocation may be incomplete, so the next run begins with a new interpreter.
         stale = true;
         String messages = reports.takeMessages();
-        if (status == kTfLiteCancelled || cancelled.get()) {
+        if (status == kTfLiteCancelled || runCancelled.get()) {
             return stopped();
         }
         return ServingException.invalidArgument("model '" + model.config().name() + "' rejected the input: "
@@ -237,7 +272,7 @@ final class LiteModelInstance implements ModelInstance {
                 return false;
             }
             // After an allocation, some operators keep the sizes that they have prepared for. Try a new interpreter.
-            replace(runner.xnnpack() ? model.runner(signature) : model.builtInRunner(signature));
+            replace(runner.xnnpack() ? model.runner(signature, threads) : model.builtInRunner(signature, threads));
             reports.startCollecting();
             if (!resized(inputs)) {
                 return false;
@@ -335,7 +370,7 @@ final class LiteModelInstance implements ModelInstance {
         if (!closed) {
             closed = true;
             runner.close();
-            model.instanceClosed();
+            whenClosed.run();
         }
     }
 }

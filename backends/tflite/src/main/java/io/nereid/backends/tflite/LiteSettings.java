@@ -13,12 +13,13 @@ import java.util.Set;
  *
  * @param defaultMaxBatchSize the batch size limit of a model whose configuration does not set one; 0 for no batching
  * @param threads threads of one run
+ * @param threadsGiven whether the configuration sets them
  * @param checkShapes whether requests must have the shapes of the file; else inputs are resized
  * @param xnnpack whether XNNPACK runs the operators that it has; else the built-in kernels run all of them
  */
-record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes, boolean xnnpack) {
+record LiteSettings(int defaultMaxBatchSize, int threads, boolean threadsGiven, boolean checkShapes, boolean xnnpack) {
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
-    private static final String THREADS = "num_threads";
+    static final String THREADS = "num_threads";
     private static final String CHECK_SHAPES = "check-shapes";
     private static final String XNNPACK = "xnnpack";
     private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS, CHECK_SHAPES, XNNPACK);
@@ -45,6 +46,7 @@ record LiteSettings(int defaultMaxBatchSize, int threads, boolean checkShapes, b
         return new LiteSettings(
                 number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
                 number(parameters, THREADS, number(settings, THREADS, 1, 1), 1),
+                parameters.containsKey(THREADS) || settings.containsKey(THREADS),
                 flag(CHECK_SHAPES, settings.getOrDefault(CHECK_SHAPES, "true"), "true", "false"),
                 flag(XNNPACK, parameters.getOrDefault(XNNPACK, settings.getOrDefault(XNNPACK, "on")), "on", "off"));
     }

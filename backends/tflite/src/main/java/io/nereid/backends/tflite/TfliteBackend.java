@@ -218,7 +218,7 @@ public final class TfliteBackend implements Backend {
                     config.name());
         }
         boolean xnnpack = wanted && !inflated && delegated(engine, opened, config.name(), byDefault);
-        return new LiteModel(complete, engine, opened, settings.threads(), xnnpack, single, byDefault, all);
+        return new LiteModel(complete, engine, opened, settings, context, xnnpack, single, byDefault, all);
     }
 
     /**
