@@ -7,43 +7,49 @@ import itertools
 import statistics
 
 from . import load, machine, workloads
+from .peers import names
 from .places import Unavailable
 
 
 class Session:
     """What all rows of a run share: the settings, the peers that are there, the log, and the results so far."""
 
-    def __init__(self, settings, peers, tools, scratch, log):
-        self.settings, self.peers, self.tools, self.scratch, self.log = settings, peers, tools, scratch, log
+    def __init__(self, settings, peers, tools, scratch, libraries, log):
+        self.settings, self.peers, self.tools, self.scratch, self.libraries, self.log = settings, peers, tools, scratch, libraries, log
         self.results, self.skipped, self.failed = [], [], []
 
     def skip(self, what, reason):
         self.log(f"SKIPPED {what}: {reason}")
         self.skipped.append({"what": what, "reason": str(reason)})
 
-    def answer(self, running, workload, form):
+    def answer(self, running, workload, form, model=None):
         """One request; raises WrongAnswer for a wrong answer, ValueError and OSError for none."""
-        request = running.peer.request(workload, form)
+        request = running.peer.request(workload, form, model)
         if form == "grpc":
             values = load.call_grpc(self.tools, running.grpc, request, self.scratch)
         else:
             values = load.call(running.rest, request)
-        workload.check(values)
+        if form == "stream":
+            workload.check_stream(values)
+        else:
+            workload.check(values)
 
     def start(self, peer, workload, form, copies=1):
         """A server that has given the right answer."""
         peer.request(workload, form)
         running = peer.start(workload, form, self.scratch, copies)
         try:
-            running.server.await_ready(lambda: self.right(running, workload, form))
+            # Of copies the last one as well: only then it has loaded all of them.
+            models = names(workload, copies)
+            running.server.await_ready(lambda: [self.right(running, workload, form, model) for model in dict.fromkeys((models[-1], models[0]))])
         except BaseException:
             running.server.stop()
             raise
         return running
 
-    def right(self, running, workload, form):
+    def right(self, running, workload, form, model):
         try:
-            self.answer(running, workload, form)
+            self.answer(running, workload, form, model)
         except workloads.WrongAnswer as e:
             # Not a server that is not ready yet.
             raise Unavailable(f"wrong answer: {e}") from e
@@ -53,12 +59,14 @@ class Session:
         for (name, form, kind), group in itertools.groupby(rows, key=lambda row: (row.workload, row.form, row.kind)):
             group = list(group)
             workload = workloads.Workload(name)
+            workload.library = self.libraries.get(name)
             if kind == "start":
                 for row in group:
                     self.starts(row, workload)
                 continue
             try:
-                load.needed(*(("h2load", "nghttp2-client") if form == "grpc" else ("wrk", "wrk")))
+                if kind == "saturation":
+                    load.needed(*(("h2load", "nghttp2-client") if form == "grpc" else ("wrk", "wrk")))
             except Unavailable as e:
                 for row in group:
                     self.skip(f"row {row.name}", e)
@@ -93,6 +101,10 @@ class Session:
         request = running.peer.request(workload, row.form)
         if row.form == "grpc":
             return load.h2load(running.grpc, request, row.connections, row.streams, seconds, self.scratch)
+        if row.kind == "stream":
+            # The warm-up of the load generator itself, a JVM.
+            first = min(1, seconds)
+            return load.streams(self.settings.java, running.rest, request, row.connections, first, seconds, workload.tokens, self.scratch)
         return load.wrk(running.rest, request, row.connections, seconds, self.scratch)
 
     def sample(self, running, started, run):
@@ -115,7 +127,7 @@ class Session:
 
     def rounds(self, row, started, title, run):
         """Measures the servers in turns; a round begins with another one each time. Returns the result."""
-        result = {"row": row.name, "title": title, "kind": "saturation", "servers": {r.peer.name: {"samples": []} for r in started}}
+        result = {"row": row.name, "title": title, "kind": row.kind, "servers": {r.peer.name: {"samples": []} for r in started}}
         for turn in range(self.settings.rounds):
             shift = turn % max(1, len(started))
             for running in started[shift:] + started[:shift]:
