@@ -347,7 +347,7 @@ class BentoMl(Own):
 
     def request(self, workload, form, model=None):
         if form == "binary":
-            raise Unavailable("its program here takes JSON only")
+            return workload.form("/raw")
         if model not in (None, workload.name):
             return workload.columns("/further", {"model": model})
         return super().request(workload, form, model)
