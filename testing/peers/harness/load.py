@@ -91,6 +91,7 @@ def wrk(port, request, connections, seconds, scratch):
 
 def h2load(port, request, connections, streams, seconds, scratch):
     """Saturation over HTTP/2: connections with a number of streams in flight each. A gRPC error counts as a failure."""
+    needed("h2load", "nghttp2-client")
     body, log = scratch / "h2load.body", scratch / "h2load.log"
     body.write_bytes(request.body)
     log.unlink(missing_ok=True)

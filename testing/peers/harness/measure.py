@@ -25,7 +25,7 @@ class Session:
     def answer(self, running, workload, form, model=None):
         """One request; raises WrongAnswer for a wrong answer, ValueError and OSError for none."""
         request = running.peer.request(workload, form, model)
-        if form == "grpc":
+        if request.grpc:
             values = load.call_grpc(self.tools, running.grpc, request, self.scratch)
         else:
             values = load.call(running.rest, request)
@@ -99,7 +99,7 @@ class Session:
     def once(self, row, running, workload, seconds):
         """A saturating load."""
         request = running.peer.request(workload, row.form)
-        if row.form == "grpc":
+        if request.grpc:
             return load.h2load(running.grpc, request, row.connections, row.streams, seconds, self.scratch)
         if row.kind == "stream":
             # The warm-up of the load generator itself, a JVM.
@@ -125,9 +125,12 @@ class Session:
         figures |= {"cpu_us": 1e6 * spent / max(1, outcome.sent), "others": others}
         return figures
 
-    def rounds(self, row, started, title, run):
+    def rounds(self, row, workload, started, title, run):
         """Measures the servers in turns; a round begins with another one each time. Returns the result."""
         result = {"row": row.name, "title": title, "kind": row.kind, "servers": {r.peer.name: {"samples": []} for r in started}}
+        for running in started:
+            if running.peer.request(workload, row.form).grpc and row.form != "grpc":
+                result["servers"][running.peer.name]["note"] = "over gRPC"
         for turn in range(self.settings.rounds):
             shift = turn % max(1, len(started))
             for running in started[shift:] + started[:shift]:
@@ -159,7 +162,7 @@ class Session:
                 started.remove(running)
                 self.reject(running.peer.name, row.name, e)
         seconds = self.settings.seconds
-        result = self.rounds(row, started, row.title, lambda running, _: self.once(row, running, workload, seconds))
+        result = self.rounds(row, workload, started, row.title, lambda running, _: self.once(row, running, workload, seconds))
         if row.open and self.settings.open:
             self.open(row, workload, started, result)
 
@@ -174,18 +177,20 @@ class Session:
             self.skip(f"row {row.name}-open", "no peer was measured, so there is no rate to take half of")
             return
         rate = max(others) / 2
-        able = [r for r in started if capacity.get(r.peer.name, 0) > 1.2 * rate]
+        rest = [r for r in started if not r.peer.request(workload, row.form).grpc]
+        able = [r for r in rest if capacity.get(r.peer.name, 0) > 1.2 * rate]
         seconds = self.settings.seconds
 
         def run(running, turn):
             request = running.peer.request(workload, row.form)
             return load.open_loop(self.settings.java, running.rest, request, rate, min(3, self.settings.warmup), seconds, turn + 1, self.scratch)
 
-        result = self.rounds(dataclasses.replace(row, name=row.name + "-open"), able, f"the same, {rate:,.0f} requests/s at random times", run)
+        result = self.rounds(dataclasses.replace(row, name=row.name + "-open"), workload, able, f"the same, {rate:,.0f} requests/s at random times", run)
         result |= {"kind": "open", "rate": rate}
         for running in started:
             if running not in able:
-                result["servers"][running.peer.name] = {"samples": [], "problem": "beyond its capacity"}
+                problem = "beyond its capacity" if running in rest else "over gRPC only"
+                result["servers"][running.peer.name] = {"samples": [], "problem": problem}
 
     def starts(self, row, workload):
         """Starts each server anew in each round: the time to its first right answer, and its memory a second later."""

@@ -260,7 +260,8 @@ class MlServer(Peer):
 
     def request(self, workload, form, model=None):
         if form == "binary":
-            raise Unavailable("it has no binary tensors over REST")
+            # It has no binary tensors over REST.
+            return workload.grpc(model or workload.name)
         if form == "stream":
             # It takes the tensors of Open Inference there.
             request = workload.open_inference(False, model or workload.name)
@@ -328,8 +329,6 @@ class LitServe(Own):
 
     def request(self, workload, form, model=None):
         if form == "binary":
-            if workload.max_batch_size == 0:
-                raise Unavailable("its program here takes uploads of tensors with rows only")
             return workload.form("/raw")
         return super().request(workload, form, model)
 
@@ -337,7 +336,9 @@ class LitServe(Own):
         if copies > 1:
             raise Unavailable("it has processes of its own for each model")
         port = free_port()
-        kind = "texts" if workload.kind == "ensemble" else {"binary": "form"}.get(form, form)
+        kind = "texts" if workload.kind == "ensemble" else form
+        if form == "binary":
+            kind = "batches" if workload.max_batch_size > 0 else "form"
         command = [self.environment.program("python"), SERVERS / "litserve_server.py", port, CORES, kind]
         return self.program(command, workload, port)
 
@@ -359,4 +360,79 @@ class BentoMl(Own):
         return self.program(command, workload, port, None, environment, directory=SERVERS)
 
 
-ALL = {peer.name: peer for peer in (Nereid(), Triton(), MlServer(), KServe(), LitServe(), BentoMl(), FastApi())}
+class Binary(Peer):
+    """Servers that are not on PyPI: a variable of the environment names the program. Each serves files of models as they are."""
+
+    variable = None
+    #: The kinds of models that it serves, and the place of a model's file in its version's directory.
+    files = {}
+
+    def prepare(self, trees, log):
+        given = os.environ.get(self.variable)
+        if not given:
+            raise Unavailable(f"{self.variable} does not name its program")
+        if not shutil.which(given):
+            raise Unavailable(f"{self.variable}={given} is not a program")
+        self.binary = given
+
+    def version(self):
+        try:
+            done = subprocess.run([self.binary, "--version"], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired):
+            return "?"
+        lines = (done.stdout or done.stderr).splitlines()
+        return lines[0].strip() if lines else "?"
+
+    def request(self, workload, form, model=None):
+        if workload.kind not in self.files:
+            raise Unavailable(f"it has no models of the kind of {workload.name}")
+        return super().request(workload, form, model)
+
+    def model(self, workload, scratch, copies):
+        """The directory of a model, with one version."""
+        if copies > 1:
+            raise Unavailable("its program here serves one model")
+        directory = scratch / self.name / workload.name
+        shutil.rmtree(directory, ignore_errors=True)
+        source, target = workload.directory / workload.file, directory / "1" / self.files[workload.kind]
+        target.parent.mkdir(parents=True)
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
+        return directory
+
+
+class TensorFlowServing(Binary):
+    name, title, variable = "tfserving", "TensorFlow Serving", "TENSORFLOW_SERVING"
+    files = {"savedmodel": ""}
+
+    def request(self, workload, form, model=None):
+        # It has no binary tensors over REST.
+        super().request(workload, form, model)
+        return workload.predict(model or workload.name)
+
+    def start(self, workload, form, scratch, copies=1):
+        directory, rest, grpc = self.model(workload, scratch, copies), free_port(), free_port()
+        command = [self.binary, f"--port={grpc}", f"--rest_api_port={rest}", f"--model_name={workload.name}", f"--model_base_path={directory}"]
+        command += ["--tensorflow_intra_op_parallelism=1", f"--tensorflow_inter_op_parallelism={CORES}"]
+        return self.program(command, workload, rest, grpc)
+
+
+class OpenVinoModelServer(Binary):
+    name, title, variable = "ovms", "OpenVINO Model Server", "OVMS"
+    files = {"onnx": "model.onnx", "tflite": "model.tflite", "savedmodel": ""}
+
+    def start(self, workload, form, scratch, copies=1):
+        directory, rest, grpc = self.model(workload, scratch, copies), free_port(), free_port()
+        command = [self.binary, "--port", grpc, "--rest_port", rest, "--grpc_bind_address", "127.0.0.1", "--rest_bind_address", "127.0.0.1"]
+        # Each run has one thread, and 32-bit floats stay such.
+        plugin = {"INFERENCE_NUM_THREADS": str(CORES), "NUM_STREAMS": str(CORES), "INFERENCE_PRECISION_HINT": "f32"}
+        command += ["--model_name", workload.name, "--model_path", directory, "--plugin_config", json.dumps(plugin), "--log_level", "ERROR"]
+        return self.program(command, workload, rest, grpc)
+
+
+ALL = {
+    peer.name: peer
+    for peer in (Nereid(), Triton(), MlServer(), KServe(), LitServe(), BentoMl(), FastApi(), TensorFlowServing(), OpenVinoModelServer())
+}

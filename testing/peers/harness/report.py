@@ -61,7 +61,7 @@ def others(samples):
 
 
 def line(name, entry, kind, titles):
-    samples, title = entry["samples"], titles[name]
+    samples, title = entry["samples"], titles[name] + (f" ({entry['note']})" if "note" in entry else "")
     if not samples:
         return f"| | {title} | {entry.get('problem', 'not measured')} | | | | | |"
     if kind == "start":

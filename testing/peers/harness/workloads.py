@@ -14,6 +14,7 @@ from .places import HERE, ROOT, TARGET, Unavailable, last_line
 
 TREES = ("forest", "boosted")
 CODES = {"INT32": "i", "INT64": "q", "FP32": "f"}
+GRPC = {"content-type": "application/grpc", "te": "trailers"}
 #: The environment of the library that the model of a workload is of, where that is too large or too special for each peer's own.
 LIBRARIES = {"torchscript": "torch", "tflite": "tflite", "savedmodel": "tensorflow", "ensemble": "text"}
 #: The environment whose Python makes the model of a workload, where that is not "tools".
@@ -55,8 +56,8 @@ def texts(raw):
 class Request:
     """What a load generator sends again and again. The path of a gRPC request is its method; its body has the message's prefix."""
 
-    def __init__(self, path, body, headers, decode):
-        self.path, self.body, self.headers, self.decode = path, body, headers, decode
+    def __init__(self, path, body, headers, decode, grpc=False):
+        self.path, self.body, self.headers, self.decode, self.grpc = path, body, headers, decode, grpc
 
 
 class Workload:
@@ -127,12 +128,21 @@ class Workload:
     def grpc(self, model):
         """The gRPC request of the Open Inference Protocol, with raw contents."""
         body = protobuf.infer_request(model, [(t.name, t.datatype, t.shape, t.raw) for t in self.inputs])
-        headers = {"content-type": "application/grpc", "te": "trailers"}
-        return Request("/inference.GRPCInferenceService/ModelInfer", protobuf.framed(body), headers, self.from_grpc)
+        return Request("/inference.GRPCInferenceService/ModelInfer", protobuf.framed(body), GRPC, self.from_grpc, grpc=True)
 
     def from_grpc(self, body, _):
         found = [{"name": name, "data": array.array(CODES[datatype], raw)} for name, datatype, raw in protobuf.infer_response(body)]
         return self.from_json({"outputs": found})
+
+    def predict(self, model):
+        """The gRPC request of TensorFlow Serving."""
+        body = protobuf.predict_request(model, [(t.name, t.datatype, t.shape, t.raw) for t in self.inputs])
+
+        def decode(body, _):
+            by_name = protobuf.predict_response(body)
+            return [array.array(t.values.typecode, by_name[t.name]) for t in self.outputs]
+
+        return Request("/tensorflow.serving.PredictionService/Predict", protobuf.framed(body), GRPC, decode, grpc=True)
 
     def columns(self, path, more=None):
         """JSON with a nested list for each input, for servers with an interface of their own, and what else one of them takes."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 LitServe: one inference worker and one API server for each core, as its documents have it; a model that batches does so with LitServe's
-own batching. "litserve_server.py PORT WORKERS json|texts|form|stream".
+own batching. "litserve_server.py PORT WORKERS json|texts|batches|form|stream".
 """
 
 import json
@@ -32,7 +32,7 @@ class Columns(litserve.LitAPI):
 
 
 class Uploads(litserve.LitAPI):
-    """The tensors' bytes as an uploaded file, run in batches: the first dimension of each tensor is that of the rows."""
+    """The tensors' bytes as an uploaded file; in batches, the first dimension of each tensor is that of the rows."""
 
     def setup(self, device):
         self.model = Model()
@@ -95,7 +95,9 @@ class Events(litserve.LitAPI):
 APIS = {
     "json": lambda: Columns(api_path="/predict"),
     "texts": lambda: Texts(max_batch_size=16, batch_timeout=0.002, api_path="/predict"),
-    "form": lambda: Uploads(max_batch_size=16, batch_timeout=0.002, api_path="/raw"),
+    "batches": lambda: Uploads(max_batch_size=16, batch_timeout=0.002, api_path="/raw"),
+    # Tensors that are not of rows, each request by itself.
+    "form": lambda: Uploads(api_path="/raw"),
     "stream": lambda: Events(stream=True, api_path="/stream"),
 }
 
