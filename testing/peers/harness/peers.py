@@ -231,7 +231,7 @@ class Triton(Peer):
             if name == "minilm" and self.backends:
                 return text + onnx
             # The parameters are those of Nereid's backends.
-            lines = [f'backend: "python"' if line.startswith("backend:") else line for line in text.splitlines() if not line.startswith("parameters")]
+            lines = ['backend: "python"' if line.startswith("backend:") else line for line in text.splitlines() if not line.startswith("parameters")]
             batching = [] if any(line.startswith("dynamic_batching") for line in lines) else ["dynamic_batching { }"]
             return "\n".join(lines + batching) + "\n" + INSTANCES
 

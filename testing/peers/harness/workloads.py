@@ -216,7 +216,7 @@ def make(tools, names, log):
             environment = {**os.environ, "PEERS_LIBRARY": str(libraries.get(name, ""))}
             done = subprocess.run([maker.program("python"), program, TARGET / "models", minilm, name], capture_output=True, text=True, env=environment)
             if done.returncode != 0:
-                raise Unavailable(f"the model {name} could not be made: {last_line(done.stderr)}")
+                unavailable[name] = f"its model could not be made: {last_line(done.stderr)}"
     return libraries, unavailable
 
 
