@@ -43,12 +43,12 @@ def number(least, kind):
 def arguments():
     parser = argparse.ArgumentParser(prog="testing/peers/run.sh", description="Measures Nereid beside other model servers.")
     parser.add_argument("peers", nargs="*", metavar="PEER", help=f"the peers to compare with: {' '.join(n for n in peers.ALL if n != 'nereid')} (default: all)")
-    parser.add_argument("--rows", default="", metavar="ROW,...", help=f"the rows, separated by commas: {' '.join(rows.BY_NAME)} (default: all)")
+    parser.add_argument("--rows", default="", metavar="ROW,...", help=f"the rows, separated by commas, or all: {' '.join(rows.BY_NAME)} (default: all)")
     parser.add_argument("--rounds", type=number(1, int), default=5, metavar="N", help="rounds in which the servers take turns (default: 5)")
     parser.add_argument("--seconds", type=number(1, int), default=4, metavar="S", help="seconds of each measurement (default: 4)")
     parser.add_argument("--warmup", type=number(1, int), default=15, metavar="S", help="seconds of load before a row's first round for Nereid, a JVM; a third for the peers (default: 15)")
     parser.add_argument("--no-open", dest="open", action="store_false", help="leave out the load at a fixed rate")
-    parser.add_argument("--short", action="store_true", help="a check that all of it works: two peers, one row, two rounds of a second; the figures mean nothing")
+    parser.add_argument("--short", action="store_true", help="a check that it works: two rounds of a second, of two peers and a few rows unless others are named; the figures mean nothing")
     parser.add_argument("--out", type=pathlib.Path, default=TARGET / "results", metavar="DIR", help="where table.md, results.json and chart.svg go (default: target/peers/results)")
     settings = parser.parse_args()
     if settings.short:
@@ -58,7 +58,7 @@ def arguments():
     for name in settings.peers:
         if name not in peers.ALL or name == "nereid":
             parser.error(f"unknown peer {name}; the peers are {' '.join(n for n in peers.ALL if n != 'nereid')}")
-    settings.rows = settings.rows.split(",") if settings.rows else list(rows.BY_NAME)
+    settings.rows = list(rows.BY_NAME) if settings.rows in ("", "all") else settings.rows.split(",")
     for name in settings.rows:
         if name not in rows.BY_NAME:
             parser.error(f"unknown row {name}; the rows are {' '.join(rows.BY_NAME)}")
@@ -110,11 +110,16 @@ def main():
         try:
             trees = any(rows.BY_NAME[name].workload in workloads.TREES for name in settings.rows)
             tools = Environment("tools", trees, log)
-            missing = workloads.make(tools, sorted({rows.BY_NAME[name].workload for name in settings.rows}), log)
+            libraries, missing = workloads.make(tools, sorted({rows.BY_NAME[name].workload for name in settings.rows}), log)
         except Unavailable as e:
             print(f"SKIPPED all: {e}")
             sys.exit(77)
-        session = measure.Session(settings, [], tools, scratch, log)
+        for workload in set(libraries) & set(peers.PLUGINS):
+            try:
+                peers.ALL["nereid"].install(peers.PLUGINS[workload], log)
+            except Unavailable as e:
+                missing[workload] = e
+        session = measure.Session(settings, [], tools, scratch, libraries, log)
         session.peers = prepare(session, ["nereid", *(n for n in peers.ALL if n in settings.peers or not settings.peers and n != "nereid")], trees)
         chosen = []
         for name in settings.rows:

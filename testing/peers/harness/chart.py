@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from .report import COMPARED
 
-COLOURS = {"nereid": "#0b6e99", "triton": "#76b900", "mlserver": "#c44e52", "kserve": "#8172b3", "litserve": "#d98e04", "bentoml": "#937860", "fastapi": "#009485"}
+COLOURS = {"nereid": "#0b6e99", "triton": "#76b900", "mlserver": "#c44e52", "kserve": "#8172b3", "litserve": "#d98e04", "bentoml": "#937860", "fastapi": "#009485", "tfserving": "#ff6f00", "ovms": "#0068b5"}
 LEFT, WIDTH, ROW, TOP = 150, 700, 30, 70
 
 

@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Single calls, and the load generators: wrk for REST, h2load for gRPC, tools/OpenLoop.java for REST at a fixed rate."""
+"""Single calls, and the load generators: wrk for REST, h2load for gRPC, tools/OpenLoop.java for REST at a fixed rate, tools/Streams.java for streams."""
 
 import http.client
 import json
@@ -91,6 +91,7 @@ def wrk(port, request, connections, seconds, scratch):
 
 def h2load(port, request, connections, streams, seconds, scratch):
     """Saturation over HTTP/2: connections with a number of streams in flight each. A gRPC error counts as a failure."""
+    needed("h2load", "nghttp2-client")
     body, log = scratch / "h2load.body", scratch / "h2load.log"
     body.write_bytes(request.body)
     log.unlink(missing_ok=True)
@@ -109,6 +110,30 @@ def h2load(port, request, connections, streams, seconds, scratch):
     return Outcome(good, sum(bad), seconds, at(micros, 50) / 1e3, at(micros, 99) / 1e3)
 
 
+def streams(java, port, request, connections, warmup, seconds, events, scratch):
+    """Saturation by connections that read a stream of events each, and then the next. Counts events; latencies are those of the first of each stream."""
+    path = scratch / "stream.request"
+    write(request, port, path)
+    command = [java, "-XX:+UseSerialGC", "-Xmx256m", HERE / "tools/Streams.java", port, path, connections, warmup, seconds, events]
+    found = printed("Streams", run(command, warmup + seconds))
+    return Outcome(found["events"], found["failed"], found["seconds"], found["p50"], found["p99"], found["sent"])
+
+
+def write(request, port, path):
+    """A file with the bytes of a request of HTTP/1.1."""
+    head = [f"POST {request.path} HTTP/1.1", f"Host: 127.0.0.1:{port}", f"Content-Length: {len(request.body)}"]
+    head += [f"{name}: {value}" for name, value in request.headers.items()]
+    path.write_bytes("\r\n".join(head + ["", ""]).encode() + request.body)
+
+
+def printed(program, text):
+    """The JSON object in the last line of a program's output."""
+    line = text.strip().splitlines()[-1] if text.strip() else ""
+    if not line.startswith("{"):
+        raise Unavailable(f"{program}: {last_line(text)}")
+    return json.loads(line)
+
+
 def at(ordered, percent):
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)] if ordered else math.nan
 
@@ -116,13 +141,8 @@ def at(ordered, percent):
 def open_loop(java, port, request, rate, warmup, seconds, seed, scratch):
     """REST requests at random times with a mean rate; latencies count from the times at which they were due."""
     path = scratch / "open.request"
-    head = [f"POST {request.path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(request.body)}"] + [f"{n}: {v}" for n, v in request.headers.items()]
-    path.write_bytes("\r\n".join(head + ["", ""]).encode() + request.body)
+    write(request, port, path)
     # Each connection has a thread. When all of them wait for a response, further requests are late, which their latencies include.
     command = [java, "-XX:+UseSerialGC", "-Xmx256m", HERE / "tools/OpenLoop.java", port, path, rate, warmup, seconds, 64, seed]
-    text = run(command, warmup + seconds)
-    line = text.strip().splitlines()[-1] if text.strip() else ""
-    if not line.startswith("{"):
-        raise Unavailable(f"OpenLoop: {last_line(text)}")
-    found = json.loads(line)
+    found = printed("OpenLoop", run(command, warmup + seconds))
     return Outcome(found["requests"] - found["failed"], found["failed"], seconds, found["p50"], found["p99"], found["sent"])

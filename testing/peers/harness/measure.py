@@ -7,43 +7,49 @@ import itertools
 import statistics
 
 from . import load, machine, workloads
+from .peers import names
 from .places import Unavailable
 
 
 class Session:
     """What all rows of a run share: the settings, the peers that are there, the log, and the results so far."""
 
-    def __init__(self, settings, peers, tools, scratch, log):
-        self.settings, self.peers, self.tools, self.scratch, self.log = settings, peers, tools, scratch, log
+    def __init__(self, settings, peers, tools, scratch, libraries, log):
+        self.settings, self.peers, self.tools, self.scratch, self.libraries, self.log = settings, peers, tools, scratch, libraries, log
         self.results, self.skipped, self.failed = [], [], []
 
     def skip(self, what, reason):
         self.log(f"SKIPPED {what}: {reason}")
         self.skipped.append({"what": what, "reason": str(reason)})
 
-    def answer(self, running, workload, form):
+    def answer(self, running, workload, form, model=None):
         """One request; raises WrongAnswer for a wrong answer, ValueError and OSError for none."""
-        request = running.peer.request(workload, form)
-        if form == "grpc":
+        request = running.peer.request(workload, form, model)
+        if request.grpc:
             values = load.call_grpc(self.tools, running.grpc, request, self.scratch)
         else:
             values = load.call(running.rest, request)
-        workload.check(values)
+        if form == "stream":
+            workload.check_stream(values)
+        else:
+            workload.check(values)
 
     def start(self, peer, workload, form, copies=1):
         """A server that has given the right answer."""
         peer.request(workload, form)
         running = peer.start(workload, form, self.scratch, copies)
         try:
-            running.server.await_ready(lambda: self.right(running, workload, form))
+            # Of copies the last one as well: only then it has loaded all of them.
+            models = names(workload, copies)
+            running.server.await_ready(lambda: [self.right(running, workload, form, model) for model in dict.fromkeys((models[-1], models[0]))])
         except BaseException:
             running.server.stop()
             raise
         return running
 
-    def right(self, running, workload, form):
+    def right(self, running, workload, form, model):
         try:
-            self.answer(running, workload, form)
+            self.answer(running, workload, form, model)
         except workloads.WrongAnswer as e:
             # Not a server that is not ready yet.
             raise Unavailable(f"wrong answer: {e}") from e
@@ -53,12 +59,14 @@ class Session:
         for (name, form, kind), group in itertools.groupby(rows, key=lambda row: (row.workload, row.form, row.kind)):
             group = list(group)
             workload = workloads.Workload(name)
+            workload.library = self.libraries.get(name)
             if kind == "start":
                 for row in group:
                     self.starts(row, workload)
                 continue
             try:
-                load.needed(*(("h2load", "nghttp2-client") if form == "grpc" else ("wrk", "wrk")))
+                if kind == "saturation":
+                    load.needed(*(("h2load", "nghttp2-client") if form == "grpc" else ("wrk", "wrk")))
             except Unavailable as e:
                 for row in group:
                     self.skip(f"row {row.name}", e)
@@ -91,8 +99,12 @@ class Session:
     def once(self, row, running, workload, seconds):
         """A saturating load."""
         request = running.peer.request(workload, row.form)
-        if row.form == "grpc":
+        if request.grpc:
             return load.h2load(running.grpc, request, row.connections, row.streams, seconds, self.scratch)
+        if row.kind == "stream":
+            # The warm-up of the load generator itself, a JVM.
+            first = min(1, seconds)
+            return load.streams(self.settings.java, running.rest, request, row.connections, first, seconds, workload.tokens, self.scratch)
         return load.wrk(running.rest, request, row.connections, seconds, self.scratch)
 
     def sample(self, running, started, run):
@@ -113,9 +125,12 @@ class Session:
         figures |= {"cpu_us": 1e6 * spent / max(1, outcome.sent), "others": others}
         return figures
 
-    def rounds(self, row, started, title, run):
+    def rounds(self, row, workload, started, title, run):
         """Measures the servers in turns; a round begins with another one each time. Returns the result."""
-        result = {"row": row.name, "title": title, "kind": "saturation", "servers": {r.peer.name: {"samples": []} for r in started}}
+        result = {"row": row.name, "title": title, "kind": row.kind, "servers": {r.peer.name: {"samples": []} for r in started}}
+        for running in started:
+            if running.peer.request(workload, row.form).grpc and row.form != "grpc":
+                result["servers"][running.peer.name]["note"] = "over gRPC"
         for turn in range(self.settings.rounds):
             shift = turn % max(1, len(started))
             for running in started[shift:] + started[:shift]:
@@ -147,7 +162,7 @@ class Session:
                 started.remove(running)
                 self.reject(running.peer.name, row.name, e)
         seconds = self.settings.seconds
-        result = self.rounds(row, started, row.title, lambda running, _: self.once(row, running, workload, seconds))
+        result = self.rounds(row, workload, started, row.title, lambda running, _: self.once(row, running, workload, seconds))
         if row.open and self.settings.open:
             self.open(row, workload, started, result)
 
@@ -162,18 +177,20 @@ class Session:
             self.skip(f"row {row.name}-open", "no peer was measured, so there is no rate to take half of")
             return
         rate = max(others) / 2
-        able = [r for r in started if capacity.get(r.peer.name, 0) > 1.2 * rate]
+        rest = [r for r in started if not r.peer.request(workload, row.form).grpc]
+        able = [r for r in rest if capacity.get(r.peer.name, 0) > 1.2 * rate]
         seconds = self.settings.seconds
 
         def run(running, turn):
             request = running.peer.request(workload, row.form)
             return load.open_loop(self.settings.java, running.rest, request, rate, min(3, self.settings.warmup), seconds, turn + 1, self.scratch)
 
-        result = self.rounds(dataclasses.replace(row, name=row.name + "-open"), able, f"the same, {rate:,.0f} requests/s at random times", run)
+        result = self.rounds(dataclasses.replace(row, name=row.name + "-open"), workload, able, f"the same, {rate:,.0f} requests/s at random times", run)
         result |= {"kind": "open", "rate": rate}
         for running in started:
             if running not in able:
-                result["servers"][running.peer.name] = {"samples": [], "problem": "beyond its capacity"}
+                problem = "beyond its capacity" if running in rest else "over gRPC only"
+                result["servers"][running.peer.name] = {"samples": [], "problem": problem}
 
     def starts(self, row, workload):
         """Starts each server anew in each round: the time to its first right answer, and its memory a second later."""

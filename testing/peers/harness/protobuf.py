@@ -1,6 +1,6 @@
 # Copyright the Nereid authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The two messages of the Open Inference Protocol over gRPC that a load needs, written and read without a library."""
+"""The messages of the Open Inference Protocol and of TensorFlow Serving over gRPC that a load needs, written and read without a library."""
 
 import struct
 
@@ -49,6 +49,33 @@ def infer_response(message):
         elif number == RAW_OUTPUTS:
             raw.append(value)
     return [(name, datatype, raw[i] if raw else contents) for i, (name, datatype, contents) in enumerate(outputs)]
+
+
+# TensorFlow Serving: PredictRequest and PredictResponse, maps of TensorProto, and the numbers of its types.
+SPEC, TENSORS, RESULTS = 1, 2, 1
+DTYPE, TENSOR_SHAPE, DIM, SIZE, CONTENT, FLOATS = 1, 2, 2, 1, 4, 5
+DTYPES = {"FP32": 1, "INT32": 3, "INT64": 9}
+
+
+def predict_request(model, inputs):
+    """PredictRequest with the tensors' bytes; inputs are (name, datatype, shape, bytes)."""
+    parts = [field(SPEC, field(NAME, model.encode()))]
+    for name, datatype, shape, raw in inputs:
+        dims = b"".join(field(DIM, varint(SIZE << 3) + varint(d)) for d in shape)
+        tensor = varint(DTYPE << 3) + varint(DTYPES[datatype]) + field(TENSOR_SHAPE, dims) + field(CONTENT, raw)
+        parts.append(field(TENSORS, field(1, name.encode()) + field(2, tensor)))
+    return b"".join(parts)
+
+
+def predict_response(message):
+    """The outputs of a PredictResponse as bytes by name: their content, or values of FP32."""
+    found = {}
+    for number, value in fields(message):
+        if number == RESULTS:
+            entry = dict(fields(value))
+            tensor = dict(fields(entry[2]))
+            found[entry[1].decode()] = tensor.get(CONTENT) or tensor.get(FLOATS, b"")
+    return found
 
 
 def typed(contents, datatype):

@@ -33,7 +33,7 @@ def interval(ours, theirs, seed=1):
 
 
 # By kind of row: what is compared, and whether more is better.
-COMPARED = {"saturation": ("rate", True), "open": ("p99", False), "start": ("seconds", False)}
+COMPARED = {"saturation": ("rate", True), "stream": ("rate", True), "open": ("p99", False), "start": ("seconds", False)}
 
 
 def compare(result):
@@ -61,7 +61,7 @@ def others(samples):
 
 
 def line(name, entry, kind, titles):
-    samples, title = entry["samples"], titles[name]
+    samples, title = entry["samples"], titles[name] + (f" ({entry['note']})" if "note" in entry else "")
     if not samples:
         return f"| | {title} | {entry.get('problem', 'not measured')} | | | | | |"
     if kind == "start":
@@ -75,7 +75,7 @@ def verdict(result, titles):
     if "ratio" not in result:
         return ""
     low, high = result["interval"]
-    what = {"rate": "requests/s", "p99": "p99", "seconds": "time"}[result["compared"]]
+    what = "events/s" if result["kind"] == "stream" else {"rate": "requests/s", "p99": "p99", "seconds": "time"}[result["compared"]]
     text = f"{what} {result['ratio']:.2f} times {titles[result['best_peer']]}'s (95 %: {low:.2f}-{high:.2f})"
     if "cpu_ratio" in result:
         text += f"; CPU {result['cpu_ratio']:.2f} times {titles[result['most_frugal_peer']]}'s"

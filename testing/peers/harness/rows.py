@@ -9,7 +9,8 @@ import dataclasses
 class Row:
     """
     A load on a workload. A row of kind "saturation" has a fixed number of requests in flight; its open form sends at random times, at
-    half of the rate that the best peer reached. A row of kind "start" starts the server anew in each round, with copies of the model.
+    half of the rate that the best peer reached. A row of kind "stream" has a fixed number of streams of events; its rates are of events
+    and its latencies those of the first. A row of kind "start" starts the server anew in each round, with copies of the model.
     """
 
     name: str
@@ -36,11 +37,17 @@ ROWS = (
     Row("encoder-16", "MiniLM, 16 tokens, REST binary, 16 in flight", "encoder", "binary", 16),
     Row("encoder-64", "MiniLM, 16 tokens, REST binary, 64 in flight", "encoder", "binary", 64, open=True),
     Row("image", "ResNet-18, one image, REST binary, 4 connections", "image", "binary", 4, open=True),
+    Row("torchscript", "ResNet-18 as TorchScript, one image, REST binary, 4 connections", "torchscript", "binary", 4),
+    Row("tflite", "MobileNetV2 for TensorFlow Lite, one image, REST binary, 4 connections", "tflite", "binary", 4),
+    Row("savedmodel", "MobileNetV2 as a SavedModel, one image, REST binary, 4 connections", "savedmodel", "binary", 4),
+    Row("ensemble", "text to its embedding in one request: tokenizer, MiniLM, pooling; REST JSON, 16 connections", "ensemble", "json", 16),
+    Row("stream-1", "streams of 64 events from a model in Python, one after the other; events/s, and ms to the first", "stream", "stream", 1, kind="stream"),
+    Row("stream-16", "the same, 16 at once; events/s, and ms to the first", "stream", "stream", 16, kind="stream"),
     Row("python", "a model in Python, sum and difference with numpy, REST JSON, 16 connections", "python", "json", 16, open=True),
     Row("start", "start to the first right answer and memory, tiny model", "tiny", "json", kind="start"),
     Row("start-100", "the same with 100 tiny models", "tiny", "json", kind="start", copies=100),
 )
 
 BY_NAME = {row.name: row for row in ROWS}
-SHORT = ("tiny-rest-16",)
+SHORT = ("tiny-rest-16", "ensemble", "stream-16")
 SHORT_PEERS = ("fastapi", "litserve")

@@ -4,13 +4,23 @@
 
 import array
 import json
+import os
+import struct
 import subprocess
 
 from . import protobuf
+from .environments import Environment
 from .places import HERE, ROOT, TARGET, Unavailable, last_line
 
 TREES = ("forest", "boosted")
 CODES = {"INT32": "i", "INT64": "q", "FP32": "f"}
+GRPC = {"content-type": "application/grpc", "te": "trailers"}
+#: The environment of the library that the model of a workload is of, where that is too large or too special for each peer's own.
+LIBRARIES = {"torchscript": "torch", "tflite": "tflite", "savedmodel": "tensorflow", "ensemble": "text"}
+#: The environment whose Python makes the model of a workload, where that is not "tools".
+MAKERS = {"torchscript": "torch", "tflite": "tensorflow", "savedmodel": "tensorflow"}
+#: Those with the weights of MiniLM, which the build fetches.
+MINILM = ("encoder", "ensemble")
 
 
 class WrongAnswer(ValueError):
@@ -23,30 +33,41 @@ class Tensor:
     def __init__(self, described, raw):
         self.name, self.datatype, self.shape, self.raw = described["name"], described["datatype"], described["shape"], raw
         self.dims = described["dims"]
-        self.values = array.array(CODES[self.datatype], raw)
+        self.values = texts(raw) if self.datatype == "BYTES" else array.array(CODES[self.datatype], raw)
 
     def nested(self):
         """The values as nested lists in the tensor's shape."""
-        values = self.values.tolist()
+        values = list(self.values)
         for size in reversed(self.shape[1:]):
             values = [values[i : i + size] for i in range(0, len(values), size)]
         return values
 
 
+def texts(raw):
+    """Texts in the bytes of a tensor, each behind its length."""
+    found, offset = [], 0
+    while offset < len(raw):
+        (size,) = struct.unpack_from("<I", raw, offset)
+        found.append(raw[offset + 4 : offset + 4 + size].decode())
+        offset += 4 + size
+    return found
+
+
 class Request:
     """What a load generator sends again and again. The path of a gRPC request is its method; its body has the message's prefix."""
 
-    def __init__(self, path, body, headers, decode):
-        self.path, self.body, self.headers, self.decode = path, body, headers, decode
+    def __init__(self, path, body, headers, decode, grpc=False):
+        self.path, self.body, self.headers, self.decode, self.grpc = path, body, headers, decode, grpc
 
 
 class Workload:
     """A model in a directory, with one request and the right answer to it."""
 
     def __init__(self, name):
-        self.name, self.directory = name, TARGET / "models" / name
+        self.name, self.directory, self.library = name, TARGET / "models" / name, None
         spec = json.loads((self.directory / "spec.json").read_text(encoding="utf-8"))
         self.kind, self.file, self.max_batch_size, self.tolerance = spec["kind"], spec["file"], spec["max_batch_size"], spec["tolerance"]
+        self.tokens = spec.get("tokens", 0)
         self.inputs, self.outputs = (
             [Tensor(t, (self.directory / f"{t['name']}.{suffix}.bin").read_bytes()) for t in spec[key]] for key, suffix in (("inputs", "in"), ("outputs", "out"))
         )
@@ -63,12 +84,26 @@ class Workload:
                 if not abs(value - right) <= self.tolerance:
                     raise WrongAnswer(f"{self.name}: {tensor.name}[{i}] is {value}, expected {right} within {self.tolerance}")
 
+    def check_stream(self, events):
+        """Compares the texts of a stream with the right ones."""
+        size = len(self.inputs[0].values[0])
+        right = [f"token {i} of {size} " for i in range(self.tokens)]
+        if events != right:
+            wrong = next((i for i, pair in enumerate(zip(events, right)) if pair[0] != pair[1]), min(len(events), len(right)))
+            found = repr(events[wrong]) if wrong < len(events) else "missing"
+            raise WrongAnswer(f"{self.name}: {len(events)} events, expected {len(right)}; event {wrong} is {found}")
+
+    def prompt(self, path):
+        """A request of Triton's generate extension, which the servers with an interface of their own take as well. The answer is a stream."""
+        body = compact({t.name: t.values[0] for t in self.inputs})
+        return Request(path, body, {"Content-Type": "application/json"}, lambda body, _: events(body, self.outputs[0].name))
+
     def open_inference(self, binary, model):
         """The REST request of the Open Inference Protocol, with its extension for binary tensors or as JSON."""
         path, inputs = f"/v2/models/{model}/infer", []
         for t in self.inputs:
             described = {"name": t.name, "shape": t.shape, "datatype": t.datatype}
-            inputs.append(described | ({"parameters": {"binary_data_size": len(t.raw)}} if binary else {"data": t.values.tolist()}))
+            inputs.append(described | ({"parameters": {"binary_data_size": len(t.raw)}} if binary else {"data": list(t.values)}))
         if not binary:
             return Request(path, compact({"inputs": inputs}), {"Content-Type": "application/json"}, lambda body, _: self.from_json(json.loads(body)))
         head = compact({"inputs": inputs, "parameters": {"binary_data_output": True}})
@@ -93,16 +128,25 @@ class Workload:
     def grpc(self, model):
         """The gRPC request of the Open Inference Protocol, with raw contents."""
         body = protobuf.infer_request(model, [(t.name, t.datatype, t.shape, t.raw) for t in self.inputs])
-        headers = {"content-type": "application/grpc", "te": "trailers"}
-        return Request("/inference.GRPCInferenceService/ModelInfer", protobuf.framed(body), headers, self.from_grpc)
+        return Request("/inference.GRPCInferenceService/ModelInfer", protobuf.framed(body), GRPC, self.from_grpc, grpc=True)
 
     def from_grpc(self, body, _):
         found = [{"name": name, "data": array.array(CODES[datatype], raw)} for name, datatype, raw in protobuf.infer_response(body)]
         return self.from_json({"outputs": found})
 
-    def columns(self, path):
-        """JSON with a nested list for each input, for servers with an interface of their own."""
-        body = compact({t.name: t.nested() for t in self.inputs})
+    def predict(self, model):
+        """The gRPC request of TensorFlow Serving."""
+        body = protobuf.predict_request(model, [(t.name, t.datatype, t.shape, t.raw) for t in self.inputs])
+
+        def decode(body, _):
+            by_name = protobuf.predict_response(body)
+            return [array.array(t.values.typecode, by_name[t.name]) for t in self.outputs]
+
+        return Request("/tensorflow.serving.PredictionService/Predict", protobuf.framed(body), GRPC, decode, grpc=True)
+
+    def columns(self, path, more=None):
+        """JSON with a nested list for each input, for servers with an interface of their own, and what else one of them takes."""
+        body = compact({t.name: t.nested() for t in self.inputs} | (more or {}))
         return Request(path, body, {"Content-Type": "application/json"}, lambda body, _: [json.loads(body)[t.name] for t in self.outputs])
 
     def raw(self, path):
@@ -134,21 +178,46 @@ def flat(values):
     return values
 
 
-def make(environment, names, log):
-    """Makes the models that are not there yet, or are older than the program that makes them."""
+def events(body, name):
+    """The texts of server-sent events: of a JSON object the value of a name, of an answer of Open Inference that of its first output."""
+    found = []
+    for line in body.decode().splitlines():
+        if line.startswith("data:"):
+            event = json.loads(line[5:])
+            if "outputs" in event:
+                event = {name: event["outputs"][0]["data"]}
+            if name not in event:
+                raise ValueError(f"an event without {name}: {line[:200]}")
+            value = event[name]
+            found.append(value[0] if isinstance(value, list) else value)
+    return found
+
+
+def make(tools, names, log):
+    """
+    Makes the models that are not there yet, or are older than the program that makes them. Returns the packages of their libraries by
+    workload, and the reasons for which others cannot be had.
+    """
     program = HERE / "tools/make_models.py"
-    missing = [n for n in names if stale(TARGET / "models" / n / "spec.json", program)]
     minilm = ROOT / "examples/models/minilm/1/model.onnx"
-    if not minilm.exists():
-        missing = [n for n in missing if n != "encoder"]
-    if missing:
-        log(f"making the models {' '.join(missing)}")
-        done = subprocess.run([environment.program("python"), program, TARGET / "models", minilm, *missing], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise Unavailable(f"the models could not be made: {last_line(done.stderr)}")
-    if "encoder" in names and not minilm.exists():
-        return {"encoder": f"the build has not fetched {minilm.relative_to(ROOT)}"}
-    return {}
+    libraries, unavailable = {}, {}
+    for name in names:
+        try:
+            if name in MINILM and not minilm.exists():
+                raise Unavailable(f"the build has not fetched {minilm.relative_to(ROOT)}")
+            if name in LIBRARIES:
+                libraries[name] = Environment(LIBRARIES[name], False, log).packages
+            maker = Environment(MAKERS[name], False, log) if name in MAKERS else tools
+        except Unavailable as e:
+            unavailable[name] = e
+            continue
+        if stale(TARGET / "models" / name / "spec.json", program):
+            log(f"making the model {name}")
+            environment = {**os.environ, "PEERS_LIBRARY": str(libraries.get(name, ""))}
+            done = subprocess.run([maker.program("python"), program, TARGET / "models", minilm, name], capture_output=True, text=True, env=environment)
+            if done.returncode != 0:
+                unavailable[name] = f"its model could not be made: {last_line(done.stderr)}"
+    return libraries, unavailable
 
 
 def stale(made, program):

@@ -8,11 +8,12 @@ import functools
 from kserve import InferOutput, InferResponse, Model, ModelServer, model_server
 
 from models import Model as Workload
+from models import copies
 
 
 @functools.cache
-def workload():
-    """The workload of this worker; the predictor itself is sent from the parent to its workers."""
+def workload(name):
+    """The workload of a model in this worker; the predictor itself is sent from the parent to its workers."""
     return Workload()
 
 
@@ -22,11 +23,12 @@ class Predictor(Model):
         self.ready = True
 
     def predict(self, payload, headers=None, response_headers=None):
+        model = workload(self.name)
         inputs = {i.name: i.as_numpy() for i in payload.inputs}
-        arrays = workload().run([inputs[t["name"]] for t in workload().inputs])
+        arrays = model.run([inputs[t["name"]] for t in model.inputs])
         binary = bool(payload.use_binary_outputs)
         outputs = []
-        for tensor, array in zip(workload().outputs, arrays):
+        for tensor, array in zip(model.outputs, arrays):
             output = InferOutput(name=tensor["name"], shape=list(array.shape), datatype=tensor["datatype"])
             output.set_data_from_numpy(array, binary_data=binary)
             outputs.append(output)
@@ -35,4 +37,4 @@ class Predictor(Model):
 
 if __name__ == "__main__":
     arguments, _ = argparse.ArgumentParser(parents=[model_server.parser]).parse_known_args()
-    ModelServer(workers=arguments.workers).start([Predictor(arguments.model_name)])
+    ModelServer(workers=arguments.workers).start([Predictor(name) for name in (arguments.model_name, *copies())])

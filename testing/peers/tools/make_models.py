@@ -10,31 +10,51 @@ tensor as NAME.in.bin and NAME.out.bin. Everything is seeded; nothing is downloa
 """
 
 import json
+import os
 import pathlib
 import shutil
+import struct
+import subprocess
 import sys
 
 import numpy as np
 
+if os.environ.get("PEERS_LIBRARY"):
+    # Behind the packages of the environment, as in servers/models.py.
+    sys.path.append(os.environ["PEERS_LIBRARY"])
+
+HERE = pathlib.Path(__file__).resolve().parent
 SEED = 20
-TYPES = {"int32": "INT32", "int64": "INT64", "float32": "FP32"}
+TYPES = {"int32": "INT32", "int64": "INT64", "float32": "FP32", "object": "BYTES"}
+TOKENS = 64
 
 
-def write(directory, kind, file, inputs, outputs, max_batch_size, tolerance, dims=None):
-    """Writes the spec and the tensors of a workload: inputs and outputs are arrays by name, dims what the model declares by name."""
+def content(values):
+    """The bytes of an array; texts as in the Open Inference Protocol, each behind its length."""
+    if values.dtype != object:
+        return values.tobytes()
+    texts = [str(t).encode() for t in values.reshape(-1)]
+    return b"".join(struct.pack("<I", len(t)) + t for t in texts)
+
+
+def write(directory, kind, file, inputs, outputs, max_batch_size, tolerance, dims=None, more=None):
+    """
+    Writes the spec and the tensors of a workload: inputs and outputs are arrays by name, dims what the model declares by name, more
+    what else the spec has.
+    """
 
     def described(arrays, suffix):
         tensors = []
         for name, values in arrays.items():
             values = np.ascontiguousarray(values)
-            (directory / f"{name}.{suffix}.bin").write_bytes(values.tobytes())
+            (directory / f"{name}.{suffix}.bin").write_bytes(content(values))
             described = {"name": name, "datatype": TYPES[values.dtype.name], "shape": list(values.shape)}
             declared = (dims or {}).get(name, values.shape[1:] if max_batch_size > 0 else values.shape)
             tensors.append(described | {"dims": list(declared)})
         return tensors
 
     spec = {"kind": kind, "file": file, "inputs": described(inputs, "in"), "outputs": described(outputs, "out")}
-    spec |= {"max_batch_size": max_batch_size, "tolerance": tolerance}
+    spec |= {"max_batch_size": max_batch_size, "tolerance": tolerance} | (more or {})
     (directory / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
 
 
@@ -156,7 +176,103 @@ def image(directory, _):
     write(directory, "onnx", "model.onnx", inputs, by_onnxruntime(directory, inputs), 8, 1e-3)
 
 
-WORKLOADS = {"tiny": tiny, "python": python, "large": large, "forest": forest, "boosted": boosted, "encoder": encoder, "image": image}
+def torchscript(directory, _):
+    """The same architecture as TorchScript, traced: one image to 1,000 scores."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, before, after, stride):
+            super().__init__()
+            self.first = nn.Sequential(nn.Conv2d(before, after, 3, stride, 1, bias=False), nn.BatchNorm2d(after), nn.ReLU())
+            self.second = nn.Sequential(nn.Conv2d(after, after, 3, 1, 1, bias=False), nn.BatchNorm2d(after))
+            self.shortcut = nn.Identity()
+            if stride > 1:
+                self.shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+
+        def forward(self, x):
+            return torch.relu(self.second(self.first(x)) + self.shortcut(x))
+
+    class ResNet18(nn.Module):
+        def __init__(self):
+            super().__init__()
+            stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+            stages = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
+            blocks = [Block(*stage) for stage in stages]
+            self.layers = nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+        def forward(self, image):
+            return self.layers(image)
+
+    torch.manual_seed(SEED)
+    model = ResNet18().eval()
+    image = torch.rand(1, 3, 224, 224)
+    with torch.inference_mode():
+        scores = model(image)
+    torch.jit.trace(model, image).save(str(directory / "model.pt"))
+    write(directory, "torchscript", "model.pt", {"image": image.numpy()}, {"OUTPUT__0": scores.numpy()}, 8, 1e-3)
+
+
+def tflite(directory, _):
+    """MobileNetV2 with random weights for TensorFlow Lite, made by the program of Nereid's own benchmark: one image to 1,000 scores."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    file = directory / "model.tflite"
+    subprocess.run([sys.executable, HERE.parents[1] / "bench/make_mobilenet.py", file], check=True, stdout=subprocess.DEVNULL)
+    image = np.random.default_rng(SEED).random((1, 224, 224, 3), dtype=np.float32)
+    write(directory, "tflite", file.name, {"image": image}, Interpreter(str(file), num_threads=1).get_signature_runner()(image=image), 4, 1e-4)
+
+
+def savedmodel(directory, _):
+    """The same network as a SavedModel of TensorFlow."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(SEED)
+    network = tf.keras.applications.MobileNetV2(weights=None)
+    image = tf.keras.Input((224, 224, 3), name="image")
+    place = directory / "model.savedmodel"
+    tf.keras.Model(image, network(image)).export(place, verbose=False)
+    values = np.random.default_rng(SEED).random((1, 224, 224, 3), dtype=np.float32)
+    found = tf.saved_model.load(str(place)).signatures["serving_default"](image=tf.constant(values))
+    write(directory, "savedmodel", place.name, {"image": values}, {name: t.numpy() for name, t in found.items()}, 4, 1e-4)
+
+
+def ensemble(directory, minilm):
+    """A sentence to its embedding by three steps in one request: tokenizer, MiniLM with 8-bit weights, and pooling."""
+    sys.path.insert(0, str(HERE.parent / "servers"))
+    from models import Sentences
+
+    shutil.copyfile(minilm, directory / "model.onnx")
+    shutil.copyfile(minilm.parents[2] / "tokenizer/1/tokenizer.json", directory / "tokenizer.json")
+    sentences = Sentences(directory)
+    sentences.load_tokenizer()
+    sentences.load_encoder()
+    texts = np.array([["The ship had left the harbour in the morning before the storm came."]], object)
+    # The tolerance is that of 8-bit activations, whose scale depends on the other rows of a batch.
+    write(directory, "ensemble", "", {"TEXT": texts}, {"embedding": sentences.embed(texts)}, 32, 0.02)
+
+
+def stream(directory, _):
+    """A model in Python that answers a prompt with 64 texts, one after the other, as fast as it can: servers/triton/stream.py."""
+    prompt = np.array(["Write of the sea."], object)
+    write(directory, "stream", "", {"text_input": prompt}, {"text_output": np.array([""], object)}, 0, 0, more={"tokens": TOKENS})
+
+
+WORKLOADS = {
+    "tiny": tiny,
+    "python": python,
+    "large": large,
+    "forest": forest,
+    "boosted": boosted,
+    "encoder": encoder,
+    "image": image,
+    "torchscript": torchscript,
+    "tflite": tflite,
+    "savedmodel": savedmodel,
+    "ensemble": ensemble,
+    "stream": stream,
+}
 
 
 def main():
