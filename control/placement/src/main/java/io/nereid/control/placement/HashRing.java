@@ -64,7 +64,8 @@ public final class HashRing {
                 sorted[at++] = new long[] {hash(pods.get(i) + "#" + point, seed), i};
             }
         }
-        // Points of two pods that fall together are ordered by the pods' names, so that the order of joining is not seen.
+        // Points of two pods that fall together are ordered by the pods' names, so that the order of joining is not
+        // seen.
         Arrays.sort(sorted, (a, b) -> a[0] != b[0] ? Long.compareUnsigned(a[0], b[0]) : Long.compare(a[1], b[1]));
         long[] points = new long[total];
         int[] owners = new int[total];

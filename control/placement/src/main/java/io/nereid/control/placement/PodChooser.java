@@ -102,8 +102,7 @@ final class PodChooser {
         // All are beyond a bound, for example because one model asks for more than the average pod has.
         return pods.values().stream()
                 .filter(pod -> !pod.name().equals(except) && can(pod, model, now))
-                .min(Comparator.comparingDouble(
-                                (PodState pod) -> (double) pod.pending() / pod.pod.loadSlots())
+                .min(Comparator.comparingDouble((PodState pod) -> (double) pod.pending() / pod.pod.loadSlots())
                         .thenComparingDouble(pod -> pod.demand / pod.pod.workers())
                         .thenComparing(PodState::name))
                 .orElse(null);
@@ -111,7 +110,10 @@ final class PodChooser {
 
     /** Whether a pod can have the model at all. */
     boolean can(PodState pod, ModelState model, long now) {
-        if (pod.draining || model.isOn(pod.name()) || pod.memory.holds(model.name()) || model.bytes > pod.memory.limit()) {
+        if (pod.draining
+                || model.isOn(pod.name())
+                || pod.memory.holds(model.name())
+                || model.bytes > pod.memory.limit()) {
             return false;
         }
         Long failed = model.failures.get(pod.name());

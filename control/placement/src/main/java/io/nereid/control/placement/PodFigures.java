@@ -12,5 +12,4 @@ package io.nereid.control.placement;
  * @param demand busy workers that its models ask for, by their smoothed rates
  * @param inFlight requests in flight
  */
-public record PodFigures(
-        long memoryBytes, long usedBytes, int models, int pendingLoads, double demand, int inFlight) {}
+public record PodFigures(long memoryBytes, long usedBytes, int models, int pendingLoads, double demand, int inFlight) {}

@@ -228,7 +228,8 @@ public final class PoolPlacement {
                 continue;
             }
             double share = model.demand.fastLoad() / model.copies.size();
-            if (share <= load && chooser.ring().sequence(model.place, model.copies.size()).contains(joined.name())) {
+            if (share <= load
+                    && chooser.ring().sequence(model.place, model.copies.size()).contains(joined.name())) {
                 enqueue(model, joined.name(), LoadTask.Reason.MOVE);
                 bytes -= model.bytes;
                 load -= share;
@@ -271,8 +272,7 @@ public final class PoolPlacement {
                     table.remove(copy);
                 }
                 // Requests may wait for a load that was running.
-                LoadTask.Reason reason =
-                        model.loading.remove(name) ? LoadTask.Reason.DEMAND : LoadTask.Reason.RECOVERY;
+                LoadTask.Reason reason = model.loading.remove(name) ? LoadTask.Reason.DEMAND : LoadTask.Reason.RECOVERY;
                 affected.add(model);
                 reasons.put(model, reason);
             }
@@ -452,11 +452,10 @@ public final class PoolPlacement {
                 .orElse(null);
         return ServingException.of(
                 ErrorCode.RESOURCE_EXHAUSTED,
-                "model '" + model.name() + "' needs " + model.bytes + " bytes, and none of " + chooser.ring().pods().size()
+                "model '" + model.name() + "' needs " + model.bytes + " bytes, and none of "
+                        + chooser.ring().pods().size()
                         + " pods can free that"
-                        + (best == null
-                                ? ""
-                                : "; the best, '" + best.name() + "', has " + best.memory.describe()),
+                        + (best == null ? "" : "; the best, '" + best.name() + "', has " + best.memory.describe()),
                 "raise the memory of the pods or their number, or unpin models");
     }
 

@@ -51,8 +51,8 @@ public final class PoolScaler {
         public Settings {
             if (min < 1 || (max != 0 && max < min)) {
                 throw ServingException.invalidArgument(
-                        "a pool of " + min + " to " + max + " pods (expected at least 1, and a maximum of 0 or at least "
-                                + "the minimum)",
+                        "a pool of " + min + " to " + max
+                                + " pods (expected at least 1, and a maximum of 0 or at least " + "the minimum)",
                         "0 as maximum means no limit");
             }
             if (!(utilisation > 0 && utilisation <= 1) || !(fill > 0 && fill <= 1) || workers < 1 || memoryBytes < 1) {
