@@ -34,7 +34,7 @@ public record PlacementSettings(
     public static final PlacementSettings DEFAULT = new PlacementSettings(
             0x9e3779b97f4a7c15L,
             0.25,
-            1.0,
+            0.5,
             0.7,
             0.2,
             Duration.ofMinutes(10),

@@ -65,6 +65,16 @@ final class PodMemory {
         return held.containsKey(model);
     }
 
+    boolean isLoading(String model) {
+        Held one = held.get(model);
+        return one != null && one.copy == null && !one.leaving;
+    }
+
+    boolean isLeaving(String model) {
+        Held one = held.get(model);
+        return one != null && one.leaving;
+    }
+
     long bytes(String model) {
         Held one = held.get(model);
         return one == null ? 0 : one.bytes;

@@ -99,10 +99,10 @@ public final class PoolPlacement {
                     "remove it first, or use another name");
         }
         ModelState state = new ModelState(model, chooser.ring().hash(model.name()), settings, now);
-        models.put(model.name(), state);
         if (model.pinned() && !pods.isEmpty()) {
-            place(state, LoadTask.Reason.RECOVERY, now, null);
+            place(state, LoadTask.Reason.RECOVERY, now);
         }
+        models.put(model.name(), state);
     }
 
     /** Removes a model: its copies are unloaded after their last request. Unknown names are ignored. */
@@ -145,17 +145,16 @@ public final class PoolPlacement {
         for (LoadTask task : List.copyOf(model.waiting.values())) {
             cancel(model, task);
             enqueue(model, task.pod(), LoadTask.Reason.DEMAND);
-            changed.add(pod(task.pod()));
             return task.pod();
         }
-        return place(model, LoadTask.Reason.DEMAND, now, null);
+        return place(model, LoadTask.Reason.DEMAND, now);
     }
 
-    /** A load has ended. */
+    /** A load has ended. What was not ordered, or was on a pod that is lost, is ignored. */
     public void loaded(String name, String podName, long measuredBytes, long now) {
         PodState pod = pods.get(podName);
         ModelState model = models.get(name);
-        if (pod == null || !pod.memory.holds(name)) {
+        if (pod == null || !pod.memory.isLoading(name)) {
             return;
         }
         pod.loading--;
@@ -181,7 +180,7 @@ public final class PoolPlacement {
     /** A load has failed; the pod is not chosen for this model for a while. Waiting requests are the caller's to answer. */
     public void loadFailed(String name, String podName, long now) {
         PodState pod = pods.get(podName);
-        if (pod == null || !pod.memory.holds(name)) {
+        if (pod == null || !pod.memory.isLoading(name)) {
             return;
         }
         pod.loading--;
@@ -197,7 +196,7 @@ public final class PoolPlacement {
     /** An unload has ended: its memory is free. */
     public void unloaded(String name, String podName, long now) {
         PodState pod = pods.get(podName);
-        if (pod != null) {
+        if (pod != null && pod.memory.isLeaving(name)) {
             pod.memory.release(name);
             changed.add(pod);
         }
@@ -235,11 +234,7 @@ public final class PoolPlacement {
                 load -= share;
             }
         }
-        for (ModelState model : models.values()) {
-            if (model.model.pinned() && model.coming() == 0) {
-                place(model, LoadTask.Reason.RECOVERY, now, null);
-            }
-        }
+        loadPinned(now);
         changed.add(pod);
     }
 
@@ -357,6 +352,7 @@ public final class PoolPlacement {
                 placed = tryPlace(model, LoadTask.Reason.COPY, now, null);
             }
         }
+        loadPinned(now);
         for (PodState pod : pods.values()) {
             if (pod.draining) {
                 drainStep(pod, now);
@@ -397,6 +393,15 @@ public final class PoolPlacement {
         return new WorkingSet.Demand(rates, bytes);
     }
 
+    /** Pinned models have a copy whenever one fits. */
+    private void loadPinned(long now) {
+        for (ModelState model : models.values()) {
+            if (model.model.pinned() && model.coming() == 0) {
+                tryPlace(model, LoadTask.Reason.RECOVERY, now, null);
+            }
+        }
+    }
+
     private void drainStep(PodState pod, long now) {
         List<ModelState> held = new ArrayList<>();
         for (String name : pod.memory.models()) {
@@ -410,7 +415,9 @@ public final class PoolPlacement {
             if (copy == null) {
                 continue;
             }
-            if (model.copies.size() > 1 || !model.inUse(now, settings)) {
+            // Elsewhere it would be the next to be evicted: not worth a load.
+            boolean stale = !model.model.pinned() && now - model.usage.lastUsed() > chooser.age();
+            if (model.copies.size() > 1 || stale || !model.inUse(now, settings)) {
                 retire(model, copy);
             } else if (model.coming() == 1) {
                 tryPlace(model, LoadTask.Reason.RECOVERY, now, null);
@@ -436,8 +443,8 @@ public final class PoolPlacement {
         return true;
     }
 
-    private String place(ModelState model, LoadTask.Reason reason, long now, @Nullable String except) {
-        PodState pod = chooser.choose(model, now, except);
+    private String place(ModelState model, LoadTask.Reason reason, long now) {
+        PodState pod = chooser.choose(model, now, null);
         if (pod == null) {
             throw refused(model);
         }
@@ -487,7 +494,8 @@ public final class PoolPlacement {
                 continue;
             }
             // A load that no request waits for does not displace models that are used more than its own.
-            Long before = task.reason() == LoadTask.Reason.DEMAND ? null : (Long) model.usage.lastUsed();
+            boolean urgent = task.reason() == LoadTask.Reason.DEMAND || model.model.pinned();
+            Long before = urgent ? null : (Long) model.usage.lastUsed();
             if (evict(pod, model.bytes, before)) {
                 return; // the load starts when the memory is free
             }

@@ -44,33 +44,16 @@ record FleetScenario(
         int grow,
         int shrinkAt,
         long seed) {
-    /** 10,000 models on 100 pods: the sizes sum up to about 1 TB, the pods have 0.6 TB. */
+    /** 10,000 models on 100 pods: the models need about 1 TB, and the pods have 0.86 TB. */
     static FleetScenario full() {
         return new FleetScenario(
-                10_000,
-                100,
-                6L << 30,
-                4,
-                2,
-                3_000,
-                40,
-                60_000_000,
-                0.9,
-                3_600,
-                600,
-                1_200,
-                5,
-                1_320,
-                1_800,
-                20,
-                2_700,
-                7);
+                10_000, 100, 8L << 30, 4, 2, 1_500, 60, 60_000_000, 1.0, 3_600, 600, 1_200, 5, 1_320, 1_800, 20, 2_700, 7);
     }
 
-    /** The same shape in a tenth of the size, for a test. */
+    /** The same shape in a fifth of the size, for a test. */
     static FleetScenario small() {
         return new FleetScenario(
-                1_000, 20, 3L << 30, 4, 2, 600, 40, 60_000_000, 0.9, 900, 200, 300, 2, 360, 450, 4, 650, 7);
+                2_000, 20, 8L << 30, 4, 2, 300, 60, 60_000_000, 1.0, 1_200, 300, 400, 1, 460, 600, 4, 900, 7);
     }
 
     /** How long a model of this size loads, in nanoseconds. */
