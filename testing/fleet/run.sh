@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ten thousand models on a hundred pods in virtual time, by the placement of Nereid and by other rules:
-#     testing/fleet/run.sh [--small] [FOLDER]
-# prints the table of docs/KUBERNETES.md and draws fleet.svg into FOLDER. One thread, about two minutes.
+#     testing/fleet/run.sh [--small] [--seed=NUMBER] [FOLDER]
+# prints the table of docs/KUBERNETES.md and draws fleet.svg into FOLDER. One thread, about a minute.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)

@@ -11,7 +11,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Prints the figures of all strategies as a table, and draws them: {@code FleetMain [--small] [FOLDER FOR PICTURES]}. */
+/** Prints the figures of all strategies as a table, and draws them: {@code FleetMain [--small]
+ * [--seed=NUMBER] [FOLDER FOR PICTURES]}. */
 public final class FleetMain {
     private FleetMain() {}
 
@@ -22,6 +23,11 @@ public final class FleetMain {
         for (String arg : args) {
             if (arg.equals("--small")) {
                 scenario = FleetScenario.small();
+            } else if (arg.matches("--seed=\\d{1,18}")) {
+                scenario = scenario.seeded(Long.parseLong(arg.substring("--seed=".length())));
+            } else if (arg.startsWith("-")) {
+                System.err.println("'" + arg + "' is not an option (expected --small, --seed=NUMBER or a folder)");
+                System.exit(2);
             } else {
                 pictures = Path.of(arg);
             }

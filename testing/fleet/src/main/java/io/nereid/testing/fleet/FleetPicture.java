@@ -11,7 +11,7 @@ final class FleetPicture {
     private static final List<String> COLOURS = List.of("#2a9d8f", "#e08e0b", "#c0507a");
     private static final int WIDTH = 720;
     private static final int LEFT = 64;
-    private static final int RIGHT = 16;
+    private static final int RIGHT = 30;
     private static final int PANEL = 150;
     private static final int TOP = 56;
     private static final int GAP = 44;
@@ -43,9 +43,9 @@ final class FleetPicture {
                     x + 26,
                     outcomes.get(i).strategy));
         }
-        panel(svg, scenario, outcomes, 0, "requests that find their model loaded, %", w -> 100 * w.hitRate(), 80, 100);
-        panel(svg, scenario, outcomes, 1, "p99 latency of 10 s, s", w -> w.p99() / 1000, 0, 6);
-        panel(svg, scenario, outcomes, 2, "loads in 10 s", FleetOutcome.Window::loads, 0, 2_000);
+        panel(svg, scenario, outcomes, 0, "requests that find their model loaded, % (cut at 80)", w -> 100 * w.hitRate(), 80, 100);
+        panel(svg, scenario, outcomes, 1, "p99 latency of 10 s, s (cut at 6)", w -> w.p99() / 1000, 0, 6);
+        panel(svg, scenario, outcomes, 2, "loads in 10 s (cut at 2,000)", FleetOutcome.Window::loads, 0, 2_000);
         return svg.append("</svg>\n").toString();
     }
 
