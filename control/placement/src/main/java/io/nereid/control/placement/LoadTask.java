@@ -8,10 +8,12 @@ package io.nereid.control.placement;
  * @param model the model
  * @param pod the pod
  * @param reason why it is loaded
+ * @param bytes the memory that it needs
  * @param rate the model's rate when the task was made: of two tasks with one reason the one with more requests is first
  * @param number the order of creation
  */
-record LoadTask(String model, String pod, Reason reason, double rate, long number) implements Comparable<LoadTask> {
+record LoadTask(String model, String pod, Reason reason, long bytes, double rate, long number)
+        implements Comparable<LoadTask> {
     /** Reasons, the most urgent first. */
     enum Reason {
         /** Requests wait for it. */

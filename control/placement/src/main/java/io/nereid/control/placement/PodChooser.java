@@ -72,7 +72,7 @@ final class PodChooser {
             memory += pod.memory.limit();
             demand += pod.demand;
             pending += pod.pending();
-            used += pod.memory.used();
+            used += pod.committed();
             Long oldest = pod.memory.oldestUse();
             pod.age = oldest == null ? 0 : Math.max(0, now - oldest);
             if (isFull(pod) && oldest != null) {
@@ -88,28 +88,38 @@ final class PodChooser {
         pod.demand += model.share();
         demand += model.share();
         pending++;
+        if (pod.memory.free() >= model.bytes) {
+            used += model.bytes;
+        }
     }
 
-    /** The pod for another copy of a model, or null when it fits on none now. */
-    @Nullable PodState choose(ModelState model, long now, @Nullable String except) {
+    /**
+     * The pod for another copy of a model, or null when it fits on none now.
+     *
+     * @param except a pod that is not chosen
+     * @param before copies that were used since then may not be evicted for it; null for no such limit
+     */
+    @Nullable PodState choose(ModelState model, long now, @Nullable String except, @Nullable Long before) {
         String bounded = ring.first(model.place, name -> {
             PodState pod = pods.get(name);
-            return pod != null && !name.equals(except) && bounded(pod, model) && can(pod, model, now);
+            return pod != null && !name.equals(except) && bounded(pod, model) && can(pod, model, now, before);
         });
         if (bounded != null) {
             return pods.get(bounded);
         }
         // All are beyond a bound, for example because one model asks for more than the average pod has.
         return pods.values().stream()
-                .filter(pod -> !pod.name().equals(except) && can(pod, model, now))
+                .filter(pod -> !pod.name().equals(except) && can(pod, model, now, before))
                 .min(Comparator.comparingDouble((PodState pod) -> (double) pod.pending() / pod.pod.loadSlots())
+                        .thenComparingLong(pod -> pod.hasFree(model.bytes) ? Long.MIN_VALUE : -pod.age)
                         .thenComparingDouble(pod -> pod.demand / pod.pod.workers())
+                        .thenComparingDouble(pod -> (double) pod.committed() / pod.memory.limit())
                         .thenComparing(PodState::name))
                 .orElse(null);
     }
 
     /** Whether a pod can have the model at all. */
-    boolean can(PodState pod, ModelState model, long now) {
+    private boolean can(PodState pod, ModelState model, long now, @Nullable Long before) {
         if (pod.draining
                 || model.isOn(pod.name())
                 || pod.memory.holds(model.name())
@@ -120,7 +130,7 @@ final class PodChooser {
         if (failed != null && now - failed < settings.retryFailed().toNanos()) {
             return false;
         }
-        return pod.memory.free() >= model.bytes || pod.memory.attainable() >= model.bytes;
+        return pod.memory.free() >= model.bytes || pod.memory.attainable(before) >= model.bytes;
     }
 
     private boolean bounded(PodState pod, ModelState model) {
@@ -133,8 +143,8 @@ final class PodChooser {
         if (pod.demand + asked > bound.limit(demand + asked, share, 1, IDLE_SHARE * p.workers())) {
             return false;
         }
-        if (pod.memory.free() >= model.bytes) {
-            double bytes = pod.memory.used() + model.bytes;
+        if (pod.hasFree(model.bytes)) {
+            double bytes = pod.committed() + model.bytes;
             return bytes
                     <= bound.limit(used + model.bytes, pod.memory.limit(), memory, IDLE_SHARE * pod.memory.limit());
         }

@@ -84,11 +84,15 @@ final class PodMemory {
         return List.copyOf(held.keySet());
     }
 
-    /** The bytes that could be free once all idle copies that are not pinned have gone. */
-    long attainable() {
+    /**
+     * The bytes that could be free once all idle copies that are not pinned have gone.
+     *
+     * @param before copies that were used since then stay; null for no such limit
+     */
+    long attainable(@Nullable Long before) {
         long attainable = free();
         for (Held one : held.values()) {
-            if (one.leaving || evictable(one)) {
+            if (one.leaving || evictable(one, before)) {
                 attainable += one.bytes;
             }
         }
@@ -124,8 +128,7 @@ final class PodMemory {
         List<Held> candidates = new ArrayList<>();
         long attainable = 0;
         for (Held one : held.values()) {
-            ModelCopy copy = one.copy;
-            if (copy != null && evictable(one) && (before == null || copy.lastUsed() - before < 0)) {
+            if (evictable(one, before)) {
                 candidates.add(one);
                 attainable += one.bytes;
             }
@@ -204,7 +207,12 @@ final class PodMemory {
         return free() + " of " + limit + " bytes free, " + busy + " in use, " + pinned + " pinned";
     }
 
-    private static boolean evictable(Held one) {
-        return one.copy != null && !one.pinned && !one.leaving && one.copy.isIdle();
+    private static boolean evictable(Held one, @Nullable Long before) {
+        ModelCopy copy = one.copy;
+        return copy != null
+                && !one.pinned
+                && !one.leaving
+                && copy.isIdle()
+                && (before == null || copy.lastUsed() - before < 0);
     }
 }

@@ -19,6 +19,10 @@ final class PodState {
     final List<ModelCopy> retiring = new ArrayList<>();
 
     int loading;
+
+    /** The bytes of the loads that wait. */
+    long promised;
+
     boolean draining;
 
     /** Busy workers that the models of this pod ask for; set by each tick, and raised by each placement in between. */
@@ -35,6 +39,16 @@ final class PodState {
 
     String name() {
         return pod.name();
+    }
+
+    /** The bytes that are used, or will be by the loads that wait. */
+    long committed() {
+        return memory.used() + promised;
+    }
+
+    /** Whether a model fits without an eviction. */
+    boolean hasFree(long bytes) {
+        return memory.limit() - committed() >= bytes;
     }
 
     /** Loads that run or wait. */

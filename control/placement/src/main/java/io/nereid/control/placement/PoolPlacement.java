@@ -415,12 +415,11 @@ public final class PoolPlacement {
             if (copy == null) {
                 continue;
             }
-            // Elsewhere it would be the next to be evicted: not worth a load.
-            boolean stale = !model.model.pinned() && now - model.usage.lastUsed() > chooser.age();
-            if (model.copies.size() > 1 || stale || !model.inUse(now, settings)) {
+            if (model.copies.size() > 1 || !model.inUse(now, settings)) {
                 retire(model, copy);
-            } else if (model.coming() == 1) {
-                tryPlace(model, LoadTask.Reason.RECOVERY, now, null);
+            } else if (model.coming() == 1 && !tryPlace(model, LoadTask.Reason.RECOVERY, now, null)) {
+                // No pod has memory for it but that of models which are used more.
+                retire(model, copy);
             }
         }
     }
@@ -435,7 +434,7 @@ public final class PoolPlacement {
     }
 
     private boolean tryPlace(ModelState model, LoadTask.Reason reason, long now, @Nullable String except) {
-        PodState pod = chooser.choose(model, now, except);
+        PodState pod = chooser.choose(model, now, except, spared(model, reason));
         if (pod == null) {
             return false;
         }
@@ -444,7 +443,7 @@ public final class PoolPlacement {
     }
 
     private String place(ModelState model, LoadTask.Reason reason, long now) {
-        PodState pod = chooser.choose(model, now, null);
+        PodState pod = chooser.choose(model, now, null, spared(model, reason));
         if (pod == null) {
             throw refused(model);
         }
@@ -455,7 +454,7 @@ public final class PoolPlacement {
     private ServingException refused(ModelState model) {
         PodState best = pods.values().stream()
                 .filter(pod -> !pod.draining)
-                .max(Comparator.comparingLong((PodState pod) -> pod.memory.attainable()))
+                .max(Comparator.comparingLong((PodState pod) -> pod.memory.attainable(null)))
                 .orElse(null);
         return ServingException.of(
                 ErrorCode.RESOURCE_EXHAUSTED,
@@ -468,15 +467,19 @@ public final class PoolPlacement {
 
     private void enqueue(ModelState model, String podName, LoadTask.Reason reason) {
         PodState pod = pod(podName);
-        LoadTask task = new LoadTask(model.name(), podName, reason, model.demand.fastRate(), number++);
-        pod.queue.add(task);
+        LoadTask task = new LoadTask(model.name(), podName, reason, model.bytes, model.demand.fastRate(), number++);
         chooser.given(pod, model);
+        pod.queue.add(task);
+        pod.promised += task.bytes();
         model.waiting.put(podName, task);
         changed.add(pod);
     }
 
     private void cancel(ModelState model, LoadTask task) {
-        pod(task.pod()).queue.remove(task);
+        PodState pod = pod(task.pod());
+        if (pod.queue.remove(task)) {
+            pod.promised -= task.bytes();
+        }
         model.waiting.remove(task.pod());
     }
 
@@ -493,10 +496,7 @@ public final class PoolPlacement {
                 actions.add(new PlacementAction(PlacementAction.Kind.LOAD, model.name(), pod.name(), model.bytes));
                 continue;
             }
-            // A load that no request waits for does not displace models that are used more than its own.
-            boolean urgent = task.reason() == LoadTask.Reason.DEMAND || model.model.pinned();
-            Long before = urgent ? null : (Long) model.usage.lastUsed();
-            if (evict(pod, model.bytes, before)) {
+            if (evict(pod, model.bytes, spared(model, task.reason()))) {
                 return; // the load starts when the memory is free
             }
             if (pod.memory.leaving() > 0) {
@@ -505,7 +505,7 @@ public final class PoolPlacement {
             cancel(model, task);
             if (task.reason() == LoadTask.Reason.DEMAND) {
                 // All of it is in use: another pod, or the same one later.
-                PodState other = chooser.choose(model, now, pod.name());
+                PodState other = chooser.choose(model, now, pod.name(), null);
                 enqueue(model, other == null ? pod.name() : other.name(), LoadTask.Reason.DEMAND);
                 if (other == null) {
                     // The next tick tries again.
@@ -514,6 +514,11 @@ public final class PoolPlacement {
                 }
             }
         }
+    }
+
+    /** A load that no request waits for does not displace copies that were used after its own model. */
+    private static @Nullable Long spared(ModelState model, LoadTask.Reason reason) {
+        return reason == LoadTask.Reason.DEMAND || model.model.pinned() ? null : (Long) model.usage.lastUsed();
     }
 
     private boolean evict(PodState pod, long bytes, @Nullable Long before) {

@@ -146,7 +146,8 @@ final class PoolPlacementTest {
     void whatFitsNowhereIsRefusedWithFigures() {
         Pool pool = pool(2, 1, 1_001);
         assertThatThrownBy(() -> pool.placement.request("m0", pool.now))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
                 .hasMessageContaining("needs 1001 bytes, and none of 2 pods can free that")
                 .hasMessageContaining("1000 of 1000 bytes free, 0 in use, 0 pinned");
         pool.placement.add(new PooledModel("fixed", 900, true), pool.now);
@@ -215,7 +216,10 @@ final class PoolPlacementTest {
         pool.settle();
         assertThat(pool.loads).containsExactlyInAnyOrderElementsOf(used);
         for (String model : used) {
-            assertThat(pool.placement.table().pods(model)).as(model).isNotEmpty().doesNotContain("pod-2");
+            assertThat(pool.placement.table().pods(model))
+                    .as(model)
+                    .isNotEmpty()
+                    .doesNotContain("pod-2");
         }
     }
 
@@ -234,7 +238,8 @@ final class PoolPlacementTest {
         pool.loads.clear();
         pool.join("pod-new", 1_000);
         pool.take();
-        before.forEach((model, pods) -> assertThat(pool.placement.table().pods(model)).isEqualTo(pods));
+        before.forEach(
+                (model, pods) -> assertThat(pool.placement.table().pods(model)).isEqualTo(pods));
         pool.settle();
         assertThat(pool.loads.size()).isBetween(8, 30);
         before.forEach((model, pods) -> {

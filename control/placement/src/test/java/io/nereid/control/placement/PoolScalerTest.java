@@ -18,7 +18,8 @@ final class PoolScalerTest {
                 min, max, 4, 1_000, 0.5, 0.8, Duration.ofSeconds(60), Duration.ofSeconds(6), Duration.ofMinutes(10)));
     }
 
-    private static PoolScaler.Decision steady(PoolScaler scaler, int from, int seconds, double busy, int ready, double bytes) {
+    private static PoolScaler.Decision steady(
+            PoolScaler scaler, int from, int seconds, double busy, int ready, double bytes) {
         PoolScaler.Decision last = null;
         for (int s = from; s < from + seconds; s++) {
             scaler.record(s * SECOND, busy);
@@ -68,7 +69,9 @@ final class PoolScalerTest {
         WorkingSet half = WorkingSet.of(demand, 0.995);
         assertThat(half.bytes()).isCloseTo(520, within(25.0));
         assertThat(half.hitRate()).isCloseTo(0.995, within(1e-6));
-        assertThat(WorkingSet.of(new WorkingSet.Demand(new double[0], new long[0]), 0.9).bytes()).isZero();
+        assertThat(WorkingSet.of(new WorkingSet.Demand(new double[0], new long[0]), 0.9)
+                        .bytes())
+                .isZero();
     }
 
     @Test

@@ -43,7 +43,15 @@ final class FleetPicture {
                     x + 26,
                     outcomes.get(i).strategy));
         }
-        panel(svg, scenario, outcomes, 0, "requests that find their model loaded, % (cut at 80)", w -> 100 * w.hitRate(), 80, 100);
+        panel(
+                svg,
+                scenario,
+                outcomes,
+                0,
+                "requests that find their model loaded, % (cut at 80)",
+                w -> 100 * w.hitRate(),
+                80,
+                100);
         panel(svg, scenario, outcomes, 1, "p99 latency of 10 s, s (cut at 6)", w -> w.p99() / 1000, 0, 6);
         panel(svg, scenario, outcomes, 2, "loads in 10 s (cut at 2,000)", FleetOutcome.Window::loads, 0, 2_000);
         return svg.append("</svg>\n").toString();

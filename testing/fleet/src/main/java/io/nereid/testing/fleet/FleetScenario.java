@@ -47,7 +47,24 @@ record FleetScenario(
     /** 10,000 models on 100 pods: the models need about 1 TB, and the pods have 0.86 TB. */
     static FleetScenario full() {
         return new FleetScenario(
-                10_000, 100, 8L << 30, 4, 2, 1_500, 60, 60_000_000, 1.0, 3_600, 600, 1_200, 5, 1_320, 1_800, 20, 2_700, 7);
+                10_000,
+                100,
+                8L << 30,
+                4,
+                2,
+                1_500,
+                60,
+                60_000_000,
+                1.0,
+                3_600,
+                600,
+                1_200,
+                5,
+                1_320,
+                1_800,
+                20,
+                2_700,
+                7);
     }
 
     /** The same shape in a fifth of the size, for a test. */
