@@ -102,6 +102,7 @@ class ArchitectureTest {
         control/api | io.nereid.control.api | . admission config schema store yaml | base
         control/core | io.nereid.control.core | . component plan runtime | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
+        control/placement | io.nereid.control.placement | . | base control/autoscaling
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core
         control/gateway | io.nereid.control.gateway | . access activator upstream | base tensor json observe spi transport-api \
