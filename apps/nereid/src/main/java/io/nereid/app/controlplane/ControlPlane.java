@@ -7,6 +7,7 @@ import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.ApiServer;
@@ -20,6 +21,7 @@ import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.plane.PlanReconciler;
 import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.languagemodel.LanguageModelController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.EventRecorder;
@@ -69,6 +71,7 @@ public final class ControlPlane implements AutoCloseable {
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
     private final ServiceController controller;
+    private final LanguageModelController languageModels;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -132,6 +135,12 @@ public final class ControlPlane implements AutoCloseable {
                 new EventRecorder(store, clock),
                 Retries.ofReconciliation(),
                 EventLoop.threads(clock));
+        this.languageModels = new LanguageModelController(
+                store,
+                RuntimeCatalogCache.HOME,
+                Site.ONE_MACHINE,
+                new EventRecorder(store, clock),
+                EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
@@ -168,6 +177,7 @@ public final class ControlPlane implements AutoCloseable {
         base = flags.settings(first.getPort());
         infrastructure.start();
         controller.start();
+        languageModels.start();
         awaitRoutes();
         listener = server.listen(
                 flags.address,
@@ -229,6 +239,7 @@ public final class ControlPlane implements AutoCloseable {
     /** Stops reconciling changes. Workloads keep running until {@link #close}. */
     public void beginDrain() {
         controller.close();
+        languageModels.close();
         api.close();
     }
 

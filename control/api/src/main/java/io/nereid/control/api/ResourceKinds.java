@@ -14,10 +14,6 @@ public final class ResourceKinds {
     /** KServe's API group. */
     public static final String SERVING = "serving.kserve.io";
 
-    private static final String LANGUAGE_MODELS =
-            "this server does not support this kind for large language models; use an InferenceService with containers"
-                    + " that have a command";
-
     private static final String CACHE =
             "the server caches models for all services automatically; leave this resource out";
 
@@ -100,6 +96,35 @@ public final class ResourceKinds {
             false,
             List.of(age()));
 
+    /** KServe's LLMInferenceService: a large language model with its router. Checked, but not carried out. */
+    public static final ResourceKind LLM_INFERENCE_SERVICE = new ResourceKind(
+            SERVING,
+            "v1alpha2",
+            "LLMInferenceService",
+            "llminferenceservices",
+            "llminferenceservice",
+            List.of("llmisvc"),
+            true,
+            List.of(
+                    new Column("URL", "string", "where it answers", 0, ".status.url"),
+                    ready(),
+                    reason(),
+                    age(),
+                    new Column("URLs", "string", "all addresses", 1, ".status.addresses[*].url")),
+            List.of("v1alpha1"));
+
+    /** KServe's LLMInferenceServiceConfig: fields that LLMInferenceServices share. */
+    public static final ResourceKind LLM_INFERENCE_SERVICE_CONFIG = new ResourceKind(
+            SERVING,
+            "v1alpha2",
+            "LLMInferenceServiceConfig",
+            "llminferenceserviceconfigs",
+            "llminferenceserviceconfig",
+            List.of(),
+            true,
+            List.of(ready(), reason(), age()),
+            List.of("v1alpha1"));
+
     /** Kubernetes' Secret: credentials. */
     public static final ResourceKind SECRET = core(
             "Secret",
@@ -143,6 +168,8 @@ public final class ResourceKinds {
             CLUSTER_SERVING_RUNTIME,
             INFERENCE_GRAPH,
             CLUSTER_STORAGE_CONTAINER,
+            LLM_INFERENCE_SERVICE,
+            LLM_INFERENCE_SERVICE_CONFIG,
             NAMESPACE,
             SECRET,
             CONFIG_MAP,
@@ -155,8 +182,6 @@ public final class ResourceKinds {
                     "TrainedModel",
                     "give every model an InferenceService of its own, or put the models into one"
                             + " repository and serve that with the format triton"),
-            Map.entry("LLMInferenceService", LANGUAGE_MODELS),
-            Map.entry("LLMInferenceServiceConfig", LANGUAGE_MODELS),
             Map.entry("LocalModelCache", CACHE),
             Map.entry("LocalModelNamespaceCache", CACHE),
             Map.entry("LocalModelNodeGroup", CACHE),
@@ -218,6 +243,11 @@ public final class ResourceKinds {
         return ALL;
     }
 
+    /** The kinds of KServe's group that are refused, with what to do instead. */
+    public static Map<String, String> unsupported() {
+        return UNSUPPORTED;
+    }
+
     /** The kind with this plural in the group, or null. */
     public static @Nullable ResourceKind byPlural(String group, String plural) {
         for (ResourceKind kind : ALL) {
@@ -228,11 +258,16 @@ public final class ResourceKinds {
         return null;
     }
 
-    /** The kind of this {@code apiVersion} and {@code kind}, or null. */
+    /** The kind of this {@code apiVersion} and {@code kind}, in that version; null if there is none. */
     public static @Nullable ResourceKind byKind(String apiVersion, String kind) {
         for (ResourceKind one : ALL) {
             if (one.apiVersion().equals(apiVersion) && one.kind().equals(kind)) {
                 return one;
+            }
+            for (String alternate : one.alternates()) {
+                if (one.kind().equals(kind) && apiVersion.equals(one.group() + "/" + alternate)) {
+                    return one.inVersion(alternate);
+                }
             }
         }
         return null;
@@ -268,6 +303,15 @@ public final class ResourceKinds {
 
     private static Column data() {
         return new Column("Data", "integer", "the number of entries", 0, ".data");
+    }
+
+    private static Column ready() {
+        return new Column("Ready", "string", "whether it answers", 0, ".status.conditions[?(@.type=='Ready')].status");
+    }
+
+    private static Column reason() {
+        return new Column(
+                "Reason", "string", "why it does not answer", 0, ".status.conditions[?(@.type=='Ready')].reason");
     }
 
     private static Column age() {

@@ -59,6 +59,7 @@ public record AdmissionCase(
             "runtimes",
             "graphs",
             "storage-containers",
+            "language-models",
             "core",
             "warnings",
             "cluster");

@@ -134,6 +134,26 @@ class OperatorTest {
         return client.get(kind, "default", name);
     }
 
+    @Test
+    void aLanguageModelIsNotReadyAndSaysWhy() {
+        ObjectNode model = OperatorCluster.tree("{'apiVersion':'serving.kserve.io/v1alpha2',"
+                + "'kind':'LLMInferenceService','metadata':{'name':'opt','namespace':'default'},"
+                + "'spec':{'model':{'uri':'hf://facebook/opt-125m'}}}");
+        try (Running running = new Running("language-models")) {
+            assertThat(running.lost.getCount()).isEqualTo(1);
+            client.create(ResourceKinds.LLM_INFERENCE_SERVICE, model);
+            until("the status of the language model", () -> {
+                ObjectNode stored = object(ResourceKinds.LLM_INFERENCE_SERVICE, "opt");
+                return stored != null
+                        && stored.path("status").findValuesAsText("reason").contains("LanguageModelsNotSupported");
+            });
+            // The other version is converted by the API server.
+            ObjectNode older = object(ResourceKinds.LLM_INFERENCE_SERVICE.inVersion("v1alpha1"), "opt");
+            assertThat(older).isNotNull();
+            assertThat(older.path("apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha1");
+        }
+    }
+
     private static void until(String what, BooleanSupplier condition) {
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
         while (!condition.getAsBoolean()) {
