@@ -18,6 +18,7 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.local.LocalInfrastructure;
+import io.nereid.control.local.localmodel.LocalModelController;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.plane.PlanReconciler;
 import io.nereid.control.plane.ServiceController;
@@ -72,6 +73,7 @@ public final class ControlPlane implements AutoCloseable {
     private final LocalInfrastructure infrastructure;
     private final ServiceController controller;
     private final LanguageModelController languageModels;
+    private final LocalModelController localModels;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -141,6 +143,8 @@ public final class ControlPlane implements AutoCloseable {
                 Site.ONE_MACHINE,
                 new EventRecorder(store, clock),
                 EventLoop.threads(clock));
+        this.localModels = new LocalModelController(
+                store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
@@ -178,6 +182,7 @@ public final class ControlPlane implements AutoCloseable {
         infrastructure.start();
         controller.start();
         languageModels.start();
+        localModels.start();
         awaitRoutes();
         listener = server.listen(
                 flags.address,
@@ -240,6 +245,7 @@ public final class ControlPlane implements AutoCloseable {
     public void beginDrain() {
         controller.close();
         languageModels.close();
+        localModels.close();
         api.close();
     }
 

@@ -72,6 +72,7 @@ public record ResourceKind(
                 && (kind.equals("InferenceService")
                         || kind.equals("InferenceGraph")
                         || kind.startsWith("LLMInferenceService")
+                        || (kind.startsWith("LocalModel") && !kind.equals("LocalModelNodeGroup"))
                         || kind.endsWith("ServingRuntime"));
     }
 

@@ -14,9 +14,6 @@ public final class ResourceKinds {
     /** KServe's API group. */
     public static final String SERVING = "serving.kserve.io";
 
-    private static final String CACHE =
-            "the server caches models for all services automatically; leave this resource out";
-
     /** {@link InferenceService}. */
     public static final ResourceKind INFERENCE_SERVICE = new ResourceKind(
             SERVING,
@@ -125,6 +122,25 @@ public final class ResourceKinds {
             List.of(ready(), reason(), age()),
             List.of("v1alpha1"));
 
+    /** KServe's LocalModelCache: a model that is downloaded before services need it. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_CACHE = localModel("LocalModelCache", false, copies());
+
+    /** KServe's LocalModelNamespaceCache: the same with the credentials of its namespace. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NAMESPACE_CACHE =
+            localModel("LocalModelNamespaceCache", true, copies());
+
+    /** KServe's LocalModelNodeGroup: the limit for the sizes of models. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NODE_GROUP = localModel(
+            "LocalModelNodeGroup",
+            false,
+            List.of(
+                    new Column("Limit", "string", "bytes that models may have", 0, ".spec.storageLimit"),
+                    new Column("Used", "string", "bytes that models have", 0, ".status.used"),
+                    age()));
+
+    /** KServe's LocalModelNode: the models of one machine, written by the server. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NODE = localModel("LocalModelNode", false, List.of(age()));
+
     /** Kubernetes' Secret: credentials. */
     public static final ResourceKind SECRET = core(
             "Secret",
@@ -170,6 +186,10 @@ public final class ResourceKinds {
             CLUSTER_STORAGE_CONTAINER,
             LLM_INFERENCE_SERVICE,
             LLM_INFERENCE_SERVICE_CONFIG,
+            LOCAL_MODEL_CACHE,
+            LOCAL_MODEL_NAMESPACE_CACHE,
+            LOCAL_MODEL_NODE_GROUP,
+            LOCAL_MODEL_NODE,
             NAMESPACE,
             SECRET,
             CONFIG_MAP,
@@ -182,10 +202,6 @@ public final class ResourceKinds {
                     "TrainedModel",
                     "give every model an InferenceService of its own, or put the models into one"
                             + " repository and serve that with the format triton"),
-            Map.entry("LocalModelCache", CACHE),
-            Map.entry("LocalModelNamespaceCache", CACHE),
-            Map.entry("LocalModelNodeGroup", CACHE),
-            Map.entry("LocalModelNode", CACHE),
             Map.entry("Predictor", "write an InferenceService, which takes the same model"));
 
     private ResourceKinds() {}
@@ -243,6 +259,11 @@ public final class ResourceKinds {
         return ALL;
     }
 
+    /** Whether a kind is carried out on one machine alone, so that a cluster has no definition of it. */
+    public static boolean isOfOneMachine(ResourceKind kind) {
+        return kind.group().equals(SERVING) && kind.kind().startsWith("LocalModel");
+    }
+
     /** The kinds of KServe's group that are refused, with what to do instead. */
     public static Map<String, String> unsupported() {
         return UNSUPPORTED;
@@ -293,6 +314,19 @@ public final class ResourceKinds {
                                 ".spec.supportedModelFormats[*].name"),
                         new Column("Containers", "string", "names of the containers", 0, ".spec.containers[*].name"),
                         age()));
+    }
+
+    private static ResourceKind localModel(String kind, boolean namespaced, List<Column> columns) {
+        String lower = kind.toLowerCase(java.util.Locale.ROOT);
+        return new ResourceKind(SERVING, "v1alpha1", kind, lower + "s", lower, List.of(), namespaced, columns);
+    }
+
+    private static List<Column> copies() {
+        return List.of(
+                new Column("Source", "string", "where the model comes from", 0, ".spec.sourceModelUri"),
+                new Column("Available", "integer", "downloaded copies", 0, ".status.copies.available"),
+                new Column("Total", "integer", "expected copies", 0, ".status.copies.total"),
+                age());
     }
 
     private static ResourceKind core(

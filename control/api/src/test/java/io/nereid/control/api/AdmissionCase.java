@@ -60,6 +60,7 @@ public record AdmissionCase(
             "graphs",
             "storage-containers",
             "language-models",
+            "local-models",
             "core",
             "warnings",
             "cluster");

@@ -201,7 +201,7 @@ class ResourceRecordsTest {
             assertThat(ResourceKinds.byPlural(kind.group(), kind.plural())).isSameAs(kind);
         }
         assertThat(ResourceKinds.all())
-                .hasSize(12)
+                .hasSize(16)
                 .extracting(ResourceKind::plural)
                 .doesNotHaveDuplicates();
         assertThat(ResourceKinds.byPlural("", "inferenceservices")).isNull();
@@ -219,7 +219,7 @@ class ResourceRecordsTest {
             value = {
                 "serving.kserve.io/v1alpha1|TrainedModel|give every model an InferenceService of its own",
                 "serving.kserve.io/v1beta1|LLMInferenceService|write apiVersion: serving.kserve.io/v1alpha2",
-                "serving.kserve.io/v1alpha1|LocalModelCache|the server caches models for all services automatically",
+                "serving.kserve.io/v1beta1|LocalModelCache|write apiVersion: serving.kserve.io/v1alpha1",
                 "serving.kserve.io/v1alpha2|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "serving.kubeflow.org/v1beta1|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "v1|InferenceService|no such",

@@ -114,6 +114,11 @@ public final class Admission {
             warnings.add(site.languageModels());
         } else if (kind.equals(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG)) {
             new LanguageModelValidator(problems, warnings).config(admitted);
+        } else if (ResourceKinds.isOfOneMachine(kind)) {
+            // A quantity that cannot be parsed is a problem already.
+            if (problems.lines().isEmpty()) {
+                new LocalModelValidator(problems, warnings).check(kind, admitted, old);
+            }
         } else {
             CoreKindAdmission.defaults(kind, admitted);
             CoreKindAdmission.check(kind, admitted, old, problems, warnings);

@@ -321,6 +321,9 @@ public final class ResourceSchemas {
             case "ClusterStorageContainer" -> STORAGE_CONTAINER;
             case "LLMInferenceService" -> LanguageModelSchemas.SERVICE;
             case "LLMInferenceServiceConfig" -> LanguageModelSchemas.CONFIG;
+            case "LocalModelCache", "LocalModelNamespaceCache" -> LocalModelSchemas.CACHE;
+            case "LocalModelNodeGroup" -> LocalModelSchemas.NODE_GROUP;
+            case "LocalModelNode" -> LocalModelSchemas.NODE;
             case "Secret" -> SECRET;
             case "ConfigMap" -> CONFIG_MAP;
             case "ServiceAccount" -> SERVICE_ACCOUNT;

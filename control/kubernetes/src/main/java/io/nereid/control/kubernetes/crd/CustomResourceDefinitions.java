@@ -32,10 +32,10 @@ public final class CustomResourceDefinitions {
 
     private CustomResourceDefinitions() {}
 
-    /** The definitions of all kinds of KServe's group, always in the same order; new trees. */
+    /** The definitions of all kinds that a cluster has of KServe's group, always in the same order; new trees. */
     public static List<ObjectNode> all() {
         return ResourceKinds.all().stream()
-                .filter(kind -> kind.group().equals(ResourceKinds.SERVING))
+                .filter(kind -> kind.group().equals(ResourceKinds.SERVING) && !ResourceKinds.isOfOneMachine(kind))
                 .map(CustomResourceDefinitions::of)
                 .toList();
     }
