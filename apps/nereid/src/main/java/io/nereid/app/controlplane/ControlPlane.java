@@ -143,8 +143,8 @@ public final class ControlPlane implements AutoCloseable {
                 Site.ONE_MACHINE,
                 new EventRecorder(store, clock),
                 EventLoop.threads(clock));
-        this.localModels = new LocalModelController(
-                store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
+        this.localModels =
+                new LocalModelController(store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),

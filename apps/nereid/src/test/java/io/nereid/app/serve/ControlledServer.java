@@ -89,6 +89,11 @@ final class ControlledServer implements AutoCloseable {
         return "{\"modelFormat\":{\"name\":\"xgboost\"},\"storageUri\":\"" + model.toUri() + "\"" + more + "}";
     }
 
+    /** The storageUri of the small model. */
+    String modelUri() {
+        return model.toUri().toString();
+    }
+
     /** An InferenceService with a predictor. */
     static String service(String name, String predictor) {
         return "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\",\"metadata\":{\"name\":\""

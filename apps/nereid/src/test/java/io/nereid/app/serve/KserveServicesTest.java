@@ -120,6 +120,23 @@ class KserveServicesTest {
     }
 
     @Test
+    void aModelIsThereInAdvance() throws Exception {
+        String path = "/apis/serving.kserve.io/v1alpha1/";
+        server.ok("POST", server.controlPort, path + "localmodelnodegroups", """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LocalModelNodeGroup","metadata":{"name":"disk"},
+                "spec":{"storageLimit":"1Mi","persistentVolumeSpec":{},"persistentVolumeClaimSpec":{}}}""");
+        server.ok("POST", server.controlPort, path + "localmodelcaches", """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LocalModelCache","metadata":{"name":"stump"},
+                "spec":{"sourceModelUri":"URI","modelSize":"100Ki","nodeGroups":["disk"]}}""".replace("URI", server.modelUri()));
+        JsonNode cache = server.until(
+                path + "localmodelcaches/stump",
+                one -> one.at("/status/copies/available").asInt() == 1);
+        assertThat(cache.at("/status/nodeStatus/localhost").asText()).isEqualTo("NodeDownloaded");
+        JsonNode node = server.ok("GET", server.controlPort, path + "localmodelnodes/localhost", "");
+        assertThat(node.at("/spec/localModels/0/modelName").asText()).isEqualTo("stump");
+    }
+
+    @Test
     void theRuntimesOfKserveAndOfMlserverHaveTheirOutputs() throws Exception {
         applied("plain", "\"model\":" + server.model(""));
         applied("mlserver", "\"model\":" + server.model(",\"protocolVersion\":\"v2\""));

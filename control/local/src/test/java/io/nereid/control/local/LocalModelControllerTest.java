@@ -86,7 +86,8 @@ class LocalModelControllerTest {
                 .isEqualTo("{'nodeStatus':{'localhost':'NodeDownloaded'},'copies':{'total':1,'available':1},"
                         + "'messages':{'localhost':'600 bytes'}}");
         assertThat(stored(NODES, "", "localhost").path("spec").toString().replace('"', '\''))
-                .isEqualTo("{'localModels':[{'sourceModelUri':'s3://models/iris','modelName':'iris','nodeGroup':'disk'}]}");
+                .isEqualTo(
+                        "{'localModels':[{'sourceModelUri':'s3://models/iris','modelName':'iris','nodeGroup':'disk'}]}");
         assertThat(stored(NODES, "", "localhost").at("/status/modelStatus/iris").asText())
                 .isEqualTo("ModelDownloaded");
         assertThat(stored(GROUPS, "", "disk").path("status").toString())
@@ -111,8 +112,9 @@ class LocalModelControllerTest {
         cache("b", "400");
         assertThat(status("b"))
                 .contains("'failed':1", "NodeDownloadError")
-                .contains("the LocalModelNodeGroup disk has 1000 bytes, of which other models have 700; modelSize asks for"
-                        + " 400; create the group, raise its storageLimit or delete another model");
+                .contains(
+                        "the LocalModelNodeGroup disk has 1000 bytes, of which other models have 700; modelSize asks for"
+                                + " 400; create the group, raise its storageLimit or delete another model");
         assertThat(artifacts.fetches).isEqualTo(1);
         assertThat(events).contains("Warning ModelDownloadError");
         store.delete(new Key(CACHES, "", "a"), null);
@@ -166,6 +168,7 @@ class LocalModelControllerTest {
                         .at("/status/inferenceServices")
                         .toString())
                 .isEqualTo("[{\"namespace\":\"team\",\"name\":\"flower\"}]");
-        assertThat(stored(NODES, "", "localhost").path("status").toString()).contains("\"team/mine\":\"ModelDownloaded\"");
+        assertThat(stored(NODES, "", "localhost").path("status").toString())
+                .contains("\"team/mine\":\"ModelDownloaded\"");
     }
 }

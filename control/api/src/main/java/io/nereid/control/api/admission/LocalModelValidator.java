@@ -40,7 +40,8 @@ final class LocalModelValidator {
         String uri = spec.path("sourceModelUri").asText("");
         if (uri.isBlank()) {
             problems.add("spec.sourceModelUri", "empty; expected the URI of a model such as s3://models/iris");
-        } else if (old != null && !old.path("spec").path("sourceModelUri").asText("").equals(uri)) {
+        } else if (old != null
+                && !old.path("spec").path("sourceModelUri").asText("").equals(uri)) {
             problems.add(
                     "spec.sourceModelUri",
                     "cannot be changed from \""

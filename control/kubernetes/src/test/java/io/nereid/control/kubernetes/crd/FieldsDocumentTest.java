@@ -57,7 +57,6 @@ class FieldsDocumentTest {
             Map.entry("ClusterStorageContainer", List.of("Every resource", "ClusterStorageContainer", "Containers")),
             Map.entry(SETTINGS, List.of(SETTINGS)));
 
-
     /** Keys in the sources that are neither annotations nor labels. */
     private static final Pattern NOT_METADATA = Pattern.compile(
             ".*/v\\d.*|(nvidia|amd|intel)\\.com/.*|kubernetes\\.io/(tls|h2c|metadata.*)|app\\.kubernetes\\.io/.*"

@@ -186,8 +186,7 @@ public final class LocalModelController implements AutoCloseable {
         return download == null ? new State(Phase.DOWNLOADING, "") : download.state();
     }
 
-    private void status(
-            ResourceStore.Key key, ObjectNode cache, LocalModelPlan plan, List<ObjectNode> services) {
+    private void status(ResourceStore.Key key, ObjectNode cache, LocalModelPlan plan, List<ObjectNode> services) {
         Model model = plan.models().get(key);
         if (model == null) {
             return;

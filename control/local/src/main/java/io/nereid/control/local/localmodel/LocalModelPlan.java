@@ -27,10 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param limits the bytes that the models of a group may have
  * @param used the bytes of the admitted models by group; a group without models has 0
  */
-record LocalModelPlan(
-        Map<ResourceStore.Key, Model> models,
-        Map<String, Long> limits,
-        Map<String, Long> used) {
+record LocalModelPlan(Map<ResourceStore.Key, Model> models, Map<String, Long> limits, Map<String, Long> used) {
     static final ResourceStore.Type CACHES = type(ResourceKinds.LOCAL_MODEL_CACHE.plural());
     static final ResourceStore.Type NAMESPACE_CACHES = type(ResourceKinds.LOCAL_MODEL_NAMESPACE_CACHE.plural());
 
@@ -78,8 +75,10 @@ record LocalModelPlan(
             used.put(name, 0L);
         }
         List<Map.Entry<ResourceStore.Key, ObjectNode>> ordered = new ArrayList<>(caches.entrySet());
-        ordered.sort(Comparator.comparing((Map.Entry<ResourceStore.Key, ObjectNode> one) ->
-                        one.getValue().path("metadata").path("creationTimestamp").asText(""))
+        ordered.sort(Comparator.comparing((Map.Entry<ResourceStore.Key, ObjectNode> one) -> one.getValue()
+                        .path("metadata")
+                        .path("creationTimestamp")
+                        .asText(""))
                 .thenComparing(one -> one.getKey().namespace())
                 .thenComparing(one -> one.getKey().name()));
         Map<ResourceStore.Key, Model> models = new LinkedHashMap<>();
@@ -111,8 +110,9 @@ record LocalModelPlan(
             if (limit == null) {
                 problems.add("there is no LocalModelNodeGroup " + ValidationErrors.clip(group));
             } else if (size > limit - used.getOrDefault(group, 0L)) {
-                problems.add("the LocalModelNodeGroup " + group + " has " + limit + " bytes, of which other models have "
-                        + used.getOrDefault(group, 0L) + "; modelSize asks for " + size);
+                problems.add(
+                        "the LocalModelNodeGroup " + group + " has " + limit + " bytes, of which other models have "
+                                + used.getOrDefault(group, 0L) + "; modelSize asks for " + size);
             } else {
                 used.merge(group, size, Long::sum);
                 return new Model(artifact, namespace, size, group, null);
