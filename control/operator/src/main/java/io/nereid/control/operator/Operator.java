@@ -232,9 +232,14 @@ public final class Operator implements AutoCloseable {
                         store.start(SYNC);
                         controller.start();
                     } catch (RuntimeException e) {
+                        synchronized (opened) {
+                            if (closed) {
+                                return;
+                            }
+                        }
                         LOG.warn(
                                 "LLMInferenceServices are not watched, their statuses stay as they are: {}; install the"
-                                        + " definitions and rights of this version",
+                                        + " definitions and rights of this version, and restart the operator",
                                 ServingException.from(e).describe());
                     }
                 })

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * ObjectNode status = LanguageModelStatus.service(service, "kserve", configs::get, Site.ONE_MACHINE, now);
- * boolean ready = false; // always, as the condition Ready of the status says
+ * status.path("conditions").forEach(one -> System.out.println(one.path("type") + " " + one.path("message")));
  * }</pre>
  */
 public final class LanguageModelStatus {
