@@ -34,7 +34,9 @@ class StoredByOlderKserveTest {
                 return at;
             }
             String name = step.replace("[]", "");
-            at = name.equals("*") ? at.path("additionalProperties") : at.path("properties").path(name);
+            at = name.equals("*")
+                    ? at.path("additionalProperties")
+                    : at.path("properties").path(name);
             if (step.endsWith("[]")) {
                 at = at.path("items");
             }
