@@ -7,6 +7,7 @@ import io.nereid.app.process.ProgramVersion;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.apiserver.ApiServer;
@@ -17,9 +18,11 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.local.LocalInfrastructure;
+import io.nereid.control.local.localmodel.LocalModelController;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.plane.PlanReconciler;
 import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.languagemodel.LanguageModelController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.EventRecorder;
@@ -69,6 +72,8 @@ public final class ControlPlane implements AutoCloseable {
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
     private final ServiceController controller;
+    private final LanguageModelController languageModels;
+    private final LocalModelController localModels;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -132,6 +137,14 @@ public final class ControlPlane implements AutoCloseable {
                 new EventRecorder(store, clock),
                 Retries.ofReconciliation(),
                 EventLoop.threads(clock));
+        this.languageModels = new LanguageModelController(
+                store,
+                RuntimeCatalogCache.HOME,
+                Site.ONE_MACHINE,
+                new EventRecorder(store, clock),
+                EventLoop.threads(clock));
+        this.localModels =
+                new LocalModelController(store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
@@ -168,6 +181,8 @@ public final class ControlPlane implements AutoCloseable {
         base = flags.settings(first.getPort());
         infrastructure.start();
         controller.start();
+        languageModels.start();
+        localModels.start();
         awaitRoutes();
         listener = server.listen(
                 flags.address,
@@ -229,6 +244,8 @@ public final class ControlPlane implements AutoCloseable {
     /** Stops reconciling changes. Workloads keep running until {@link #close}. */
     public void beginDrain() {
         controller.close();
+        languageModels.close();
+        localModels.close();
         api.close();
     }
 

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Predicate;
 import java.util.logging.Level;
 import picocli.CommandLine;
 
@@ -88,6 +89,11 @@ final class ControlledServer implements AutoCloseable {
         return "{\"modelFormat\":{\"name\":\"xgboost\"},\"storageUri\":\"" + model.toUri() + "\"" + more + "}";
     }
 
+    /** The storageUri of the small model. */
+    String modelUri() {
+        return model.toUri().toString();
+    }
+
     /** An InferenceService with a predictor. */
     static String service(String name, String predictor) {
         return "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\",\"metadata\":{\"name\":\""
@@ -119,17 +125,24 @@ final class ControlledServer implements AutoCloseable {
 
     /** Waits until a resource is ready, and returns it. */
     JsonNode ready(String path) throws IOException, InterruptedException {
+        return until(
+                path,
+                resource -> resource.path("status").path("observedGeneration").asLong(-1)
+                                == resource.path("metadata").path("generation").asLong()
+                        && condition(resource, "Ready").path("status").asText().equals("True"));
+    }
+
+    /** Waits until a resource is as expected, and returns it. */
+    JsonNode until(String path, Predicate<JsonNode> expected) throws IOException, InterruptedException {
         JsonNode resource = JSON.createObjectNode();
         for (int i = 0; i < SECONDS * 20; i++) {
             resource = ok("GET", controlPort, path, "");
-            if (resource.path("status").path("observedGeneration").asLong(-1)
-                            == resource.path("metadata").path("generation").asLong()
-                    && condition(resource, "Ready").path("status").asText().equals("True")) {
+            if (expected.test(resource)) {
                 return resource;
             }
             boolean unused = never.await(50, TimeUnit.MILLISECONDS);
         }
-        throw new AssertionError("not ready: " + resource);
+        throw new AssertionError("not as expected: " + resource);
     }
 
     /** The condition of a type; a missing node without it. */

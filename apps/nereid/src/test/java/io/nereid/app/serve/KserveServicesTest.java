@@ -90,6 +90,53 @@ class KserveServicesTest {
     }
 
     @Test
+    void aLanguageModelIsStoredUnderBothVersionsAndIsNotReady() throws Exception {
+        String path = "/apis/serving.kserve.io/VERSION/namespaces/default/llminferenceservices";
+        String older = path.replace("VERSION", "v1alpha1");
+        String newer = path.replace("VERSION", "v1alpha2");
+        JsonNode created = server.ok("POST", server.controlPort, older, """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LLMInferenceService","metadata":{"name":"opt"},
+                "spec":{"model":{"uri":"hf://facebook/opt-125m"}}}""");
+        assertThat(created.path("apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha1");
+        assertThat(created.at("/spec/model/name").asText()).isEqualTo("opt");
+        JsonNode stored = server.until(
+                newer + "/opt", one -> one.at("/status/observedGeneration").asInt() == 1);
+        assertThat(stored.path("apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha2");
+        assertThat(stored.at("/status/conditions").findValuesAsText("reason")).contains("LanguageModelsNotSupported");
+        JsonNode list = server.ok("GET", server.controlPort, older, "");
+        assertThat(list.at("/items/0/apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha1");
+        JsonNode group = server.ok("GET", server.controlPort, "/apis/serving.kserve.io", "");
+        assertThat(group.path("versions").findValuesAsText("version"))
+                .containsExactly("v1beta1", "v1alpha2", "v1alpha1");
+        JsonNode again = server.ok(
+                "PATCH",
+                server.controlPort,
+                older + "/opt",
+                "{\"apiVersion\":\"serving.kserve.io/v1alpha1\",\"spec\":{\"replicas\":2}}",
+                "content-type",
+                MERGE);
+        assertThat(again.path("apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha1");
+        assertThat(again.at("/metadata/generation").asInt()).isEqualTo(2);
+    }
+
+    @Test
+    void aModelIsThereInAdvance() throws Exception {
+        String path = "/apis/serving.kserve.io/v1alpha1/";
+        server.ok("POST", server.controlPort, path + "localmodelnodegroups", """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LocalModelNodeGroup","metadata":{"name":"disk"},
+                "spec":{"storageLimit":"1Mi","persistentVolumeSpec":{},"persistentVolumeClaimSpec":{}}}""");
+        server.ok("POST", server.controlPort, path + "localmodelcaches", """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LocalModelCache","metadata":{"name":"stump"},
+                "spec":{"sourceModelUri":"URI","modelSize":"100Ki","nodeGroups":["disk"]}}""".replace("URI", server.modelUri()));
+        JsonNode cache = server.until(
+                path + "localmodelcaches/stump",
+                one -> one.at("/status/copies/available").asInt() == 1);
+        assertThat(cache.at("/status/nodeStatus/localhost").asText()).isEqualTo("NodeDownloaded");
+        JsonNode node = server.ok("GET", server.controlPort, path + "localmodelnodes/localhost", "");
+        assertThat(node.at("/spec/localModels/0/modelName").asText()).isEqualTo("stump");
+    }
+
+    @Test
     void theRuntimesOfKserveAndOfMlserverHaveTheirOutputs() throws Exception {
         applied("plain", "\"model\":" + server.model(""));
         applied("mlserver", "\"model\":" + server.model(",\"protocolVersion\":\"v2\""));

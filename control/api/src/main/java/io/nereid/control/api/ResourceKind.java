@@ -15,6 +15,7 @@ import java.util.List;
  * @param shortNames the short names that {@code kubectl} accepts
  * @param namespaced whether its resources belong to namespaces
  * @param columns the printer columns after the name
+ * @param alternates other versions under which the same resources are served; they are stored in {@code version}
  */
 public record ResourceKind(
         String group,
@@ -24,7 +25,41 @@ public record ResourceKind(
         String singular,
         List<String> shortNames,
         boolean namespaced,
-        List<Column> columns) {
+        List<Column> columns,
+        List<String> alternates) {
+
+    /** A kind of one version. */
+    public ResourceKind(
+            String group,
+            String version,
+            String kind,
+            String plural,
+            String singular,
+            List<String> shortNames,
+            boolean namespaced,
+            List<Column> columns) {
+        this(group, version, kind, plural, singular, shortNames, namespaced, columns, List.of());
+    }
+
+    /** Whether the resources are served under a version. */
+    public boolean serves(String other) {
+        return version.equals(other) || alternates.contains(other);
+    }
+
+    /**
+     * The kind as it is served under a version.
+     *
+     * @throws IllegalArgumentException for a version that is not served
+     */
+    public ResourceKind inVersion(String other) {
+        if (version.equals(other)) {
+            return this;
+        }
+        if (!alternates.contains(other)) {
+            throw new IllegalArgumentException(kind + " is not served as " + other);
+        }
+        return new ResourceKind(group, other, kind, plural, singular, shortNames, namespaced, columns, List.of());
+    }
 
     /** Group and version as in a resource's {@code apiVersion} field. */
     public String apiVersion() {
@@ -36,6 +71,8 @@ public record ResourceKind(
         return group.equals(ResourceKinds.SERVING)
                 && (kind.equals("InferenceService")
                         || kind.equals("InferenceGraph")
+                        || kind.startsWith("LLMInferenceService")
+                        || (kind.startsWith("LocalModel") && !kind.equals("LocalModelNodeGroup"))
                         || kind.endsWith("ServingRuntime"));
     }
 

@@ -14,13 +14,6 @@ public final class ResourceKinds {
     /** KServe's API group. */
     public static final String SERVING = "serving.kserve.io";
 
-    private static final String LANGUAGE_MODELS =
-            "this server does not support this kind for large language models; use an InferenceService with containers"
-                    + " that have a command";
-
-    private static final String CACHE =
-            "the server caches models for all services automatically; leave this resource out";
-
     /** {@link InferenceService}. */
     public static final ResourceKind INFERENCE_SERVICE = new ResourceKind(
             SERVING,
@@ -100,6 +93,54 @@ public final class ResourceKinds {
             false,
             List.of(age()));
 
+    /** KServe's LLMInferenceService: a large language model with its router. Checked, but not carried out. */
+    public static final ResourceKind LLM_INFERENCE_SERVICE = new ResourceKind(
+            SERVING,
+            "v1alpha2",
+            "LLMInferenceService",
+            "llminferenceservices",
+            "llminferenceservice",
+            List.of("llmisvc"),
+            true,
+            List.of(
+                    new Column("URL", "string", "where it answers", 0, ".status.url"),
+                    ready(),
+                    reason(),
+                    age(),
+                    new Column("URLs", "string", "all addresses", 1, ".status.addresses[*].url")),
+            List.of("v1alpha1"));
+
+    /** KServe's LLMInferenceServiceConfig: fields that LLMInferenceServices share. */
+    public static final ResourceKind LLM_INFERENCE_SERVICE_CONFIG = new ResourceKind(
+            SERVING,
+            "v1alpha2",
+            "LLMInferenceServiceConfig",
+            "llminferenceserviceconfigs",
+            "llminferenceserviceconfig",
+            List.of(),
+            true,
+            List.of(ready(), reason(), age()),
+            List.of("v1alpha1"));
+
+    /** KServe's LocalModelCache: a model that is downloaded before services need it. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_CACHE = localModel("LocalModelCache", false, copies());
+
+    /** KServe's LocalModelNamespaceCache: the same with the credentials of its namespace. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NAMESPACE_CACHE =
+            localModel("LocalModelNamespaceCache", true, copies());
+
+    /** KServe's LocalModelNodeGroup: the limit for the sizes of models. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NODE_GROUP = localModel(
+            "LocalModelNodeGroup",
+            false,
+            List.of(
+                    new Column("Limit", "string", "bytes that models may have", 0, ".spec.storageLimit"),
+                    new Column("Used", "string", "bytes that models have", 0, ".status.used"),
+                    age()));
+
+    /** KServe's LocalModelNode: the models of one machine, written by the server. On one machine alone. */
+    public static final ResourceKind LOCAL_MODEL_NODE = localModel("LocalModelNode", false, List.of(age()));
+
     /** Kubernetes' Secret: credentials. */
     public static final ResourceKind SECRET = core(
             "Secret",
@@ -143,6 +184,12 @@ public final class ResourceKinds {
             CLUSTER_SERVING_RUNTIME,
             INFERENCE_GRAPH,
             CLUSTER_STORAGE_CONTAINER,
+            LLM_INFERENCE_SERVICE,
+            LLM_INFERENCE_SERVICE_CONFIG,
+            LOCAL_MODEL_CACHE,
+            LOCAL_MODEL_NAMESPACE_CACHE,
+            LOCAL_MODEL_NODE_GROUP,
+            LOCAL_MODEL_NODE,
             NAMESPACE,
             SECRET,
             CONFIG_MAP,
@@ -155,12 +202,6 @@ public final class ResourceKinds {
                     "TrainedModel",
                     "give every model an InferenceService of its own, or put the models into one"
                             + " repository and serve that with the format triton"),
-            Map.entry("LLMInferenceService", LANGUAGE_MODELS),
-            Map.entry("LLMInferenceServiceConfig", LANGUAGE_MODELS),
-            Map.entry("LocalModelCache", CACHE),
-            Map.entry("LocalModelNamespaceCache", CACHE),
-            Map.entry("LocalModelNodeGroup", CACHE),
-            Map.entry("LocalModelNode", CACHE),
             Map.entry("Predictor", "write an InferenceService, which takes the same model"));
 
     private ResourceKinds() {}
@@ -218,6 +259,16 @@ public final class ResourceKinds {
         return ALL;
     }
 
+    /** Whether a kind is carried out on one machine alone, so that a cluster has no definition of it. */
+    public static boolean isOfOneMachine(ResourceKind kind) {
+        return kind.group().equals(SERVING) && kind.kind().startsWith("LocalModel");
+    }
+
+    /** The kinds of KServe's group that are refused, with what to do instead. */
+    public static Map<String, String> unsupported() {
+        return UNSUPPORTED;
+    }
+
     /** The kind with this plural in the group, or null. */
     public static @Nullable ResourceKind byPlural(String group, String plural) {
         for (ResourceKind kind : ALL) {
@@ -228,11 +279,16 @@ public final class ResourceKinds {
         return null;
     }
 
-    /** The kind of this {@code apiVersion} and {@code kind}, or null. */
+    /** The kind of this {@code apiVersion} and {@code kind}, in that version; null if there is none. */
     public static @Nullable ResourceKind byKind(String apiVersion, String kind) {
         for (ResourceKind one : ALL) {
             if (one.apiVersion().equals(apiVersion) && one.kind().equals(kind)) {
                 return one;
+            }
+            for (String alternate : one.alternates()) {
+                if (one.kind().equals(kind) && apiVersion.equals(one.group() + "/" + alternate)) {
+                    return one.inVersion(alternate);
+                }
             }
         }
         return null;
@@ -260,6 +316,19 @@ public final class ResourceKinds {
                         age()));
     }
 
+    private static ResourceKind localModel(String kind, boolean namespaced, List<Column> columns) {
+        String lower = kind.toLowerCase(java.util.Locale.ROOT);
+        return new ResourceKind(SERVING, "v1alpha1", kind, lower + "s", lower, List.of(), namespaced, columns);
+    }
+
+    private static List<Column> copies() {
+        return List.of(
+                new Column("Source", "string", "where the model comes from", 0, ".spec.sourceModelUri"),
+                new Column("Available", "integer", "downloaded copies", 0, ".status.copies.available"),
+                new Column("Total", "integer", "expected copies", 0, ".status.copies.total"),
+                age());
+    }
+
     private static ResourceKind core(
             String kind, String plural, List<String> shortNames, boolean namespaced, List<Column> columns) {
         return new ResourceKind(
@@ -268,6 +337,15 @@ public final class ResourceKinds {
 
     private static Column data() {
         return new Column("Data", "integer", "the number of entries", 0, ".data");
+    }
+
+    private static Column ready() {
+        return new Column("Ready", "string", "whether it answers", 0, ".status.conditions[?(@.type=='Ready')].status");
+    }
+
+    private static Column reason() {
+        return new Column(
+                "Reason", "string", "why it does not answer", 0, ".status.conditions[?(@.type=='Ready')].reason");
     }
 
     private static Column age() {

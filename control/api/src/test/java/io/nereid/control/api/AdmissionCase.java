@@ -59,6 +59,8 @@ public record AdmissionCase(
             "runtimes",
             "graphs",
             "storage-containers",
+            "language-models",
+            "local-models",
             "core",
             "warnings",
             "cluster");

@@ -201,10 +201,16 @@ class ResourceRecordsTest {
             assertThat(ResourceKinds.byPlural(kind.group(), kind.plural())).isSameAs(kind);
         }
         assertThat(ResourceKinds.all())
-                .hasSize(10)
+                .hasSize(16)
                 .extracting(ResourceKind::plural)
                 .doesNotHaveDuplicates();
         assertThat(ResourceKinds.byPlural("", "inferenceservices")).isNull();
+        ResourceKind older = ResourceKinds.byKind("serving.kserve.io/v1alpha1", "LLMInferenceService");
+        assertThat(older).isNotNull();
+        assertThat(older.apiVersion()).isEqualTo("serving.kserve.io/v1alpha1");
+        assertThat(older.plural()).isEqualTo(ResourceKinds.LLM_INFERENCE_SERVICE.plural());
+        assertThatThrownBy(() -> ResourceKinds.LLM_INFERENCE_SERVICE.inVersion("v1"))
+                .hasMessage("LLMInferenceService is not served as v1");
     }
 
     @ParameterizedTest
@@ -212,12 +218,12 @@ class ResourceRecordsTest {
             delimiter = '|',
             value = {
                 "serving.kserve.io/v1alpha1|TrainedModel|give every model an InferenceService of its own",
-                "serving.kserve.io/v1alpha2|LLMInferenceService|not support this kind for large language models",
-                "serving.kserve.io/v1alpha1|LocalModelCache|the server caches models for all services automatically",
+                "serving.kserve.io/v1beta1|LLMInferenceService|write apiVersion: serving.kserve.io/v1alpha2",
+                "serving.kserve.io/v1beta1|LocalModelCache|write apiVersion: serving.kserve.io/v1alpha1",
                 "serving.kserve.io/v1alpha2|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "serving.kubeflow.org/v1beta1|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "v1|InferenceService|no such",
-                "serving.kserve.io/v1beta1|InferenceServices|did you mean 'InferenceService'?",
+                "serving.kserve.io/v1beta1|InferenceServices|did you mean 'InferenceService'",
                 "apps/v1|Deployment|the rest is for a cluster",
                 "v1|Secrets|did you mean 'Secret'?"
             })

@@ -146,6 +146,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         this.store = store;
         this.admission = admission;
         List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
+        for (ResourceKind kind : ResourceKinds.all()) {
+            kind.alternates().forEach(version -> kinds.add(kind.inVersion(version)));
+        }
         kinds.add(PodView.KIND);
         kinds.addAll(ClusterKinds.ALL);
         AccessReviewHandler.KINDS.values().forEach(kinds::addAll);
@@ -362,7 +365,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                 ? PodView.KIND
                 : ResourceKinds.byPlural(group, rest.get(0));
         kind = kind == null ? ClusterKinds.byPlural(group, rest.get(0)) : kind;
-        if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
+        if (kind == null || !kind.serves(version) || scoped != (kind.namespaced() && scoped)) {
             throw ApiRequest.notFound();
         }
         String name = rest.size() > 1 ? rest.get(1) : "";
@@ -370,7 +373,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         if (rest.size() > 3 || kind.namespaced() && !scoped && !name.isEmpty()) {
             throw ApiRequest.notFound();
         }
-        return new ResourceAddress(kind, namespace, name, subresource);
+        return new ResourceAddress(kind.inVersion(version), namespace, name, subresource);
     }
 
     private @Nullable ApiResponse resource(ResourceAddress target, ApiRequest request) {

@@ -13,6 +13,7 @@ import io.nereid.control.apiserver.http.ApiRequest;
 import io.nereid.control.apiserver.http.ApiResponse;
 import io.nereid.control.apiserver.pod.PodView;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -38,7 +39,10 @@ final class DiscoveryHandler {
         this.version = version;
     }
 
-    /** The kinds of a group by version, the preferred version first. */
+    /**
+     * The kinds of a group by version, the preferred version first. Of two early versions clients prefer the first that has
+     * a kind, so the later one comes first.
+     */
     private Map<String, List<ResourceKind>> versions(String group) {
         Map<String, List<ResourceKind>> found = new LinkedHashMap<>();
         for (ResourceKind kind : kinds) {
@@ -46,7 +50,13 @@ final class DiscoveryHandler {
                 found.computeIfAbsent(kind.version(), v -> new ArrayList<>()).add(kind);
             }
         }
-        return found;
+        Map<String, List<ResourceKind>> ordered = new LinkedHashMap<>();
+        found.keySet().stream()
+                .sorted(Comparator.comparing((String v) -> v.contains("alpha"))
+                        .thenComparing(
+                                v -> v.contains("alpha") ? -Integer.parseInt(v.substring(v.lastIndexOf('a') + 1)) : 0))
+                .forEach(v -> ordered.put(v, found.getOrDefault(v, List.of())));
+        return ordered;
     }
 
     private Set<String> groups() {

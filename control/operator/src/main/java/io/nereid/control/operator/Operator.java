@@ -8,6 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
@@ -30,6 +31,7 @@ import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
 import io.nereid.control.operator.webhook.WebhookOptions;
 import io.nereid.control.plane.ServiceController;
+import io.nereid.control.plane.languagemodel.LanguageModelController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
@@ -205,11 +207,43 @@ public final class Operator implements AutoCloseable {
             controller.start();
             autoscalers.start();
             LOG.info("all services are watched");
+            languageModels(events);
         } catch (RuntimeException e) {
             // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
             lost.run();
         }
+    }
+
+    /** Follows what is not carried out, beside the services: without its definitions or rights they are served all the same. */
+    private void languageModels(ClusterEventRecorder events) {
+        Set<String> all = options.watchNamespaces();
+        ClusterStore store = opened(new ClusterStore(
+                client,
+                List.of(
+                        cache(ResourceKinds.LLM_INFERENCE_SERVICE, all),
+                        cache(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG, all.isEmpty() ? all : withOwn(all))),
+                Set.of()));
+        LanguageModelController controller = opened(new LanguageModelController(
+                store, options.namespace(), Site.KUBERNETES, events, EventLoop.threads(clock)));
+        Threads.named("nereid-language-models")
+                .newThread(() -> {
+                    try {
+                        store.start(SYNC);
+                        controller.start();
+                    } catch (RuntimeException e) {
+                        synchronized (opened) {
+                            if (closed) {
+                                return;
+                            }
+                        }
+                        LOG.warn(
+                                "LLMInferenceServices are not watched, their statuses stay as they are: {}; install the"
+                                        + " definitions and rights of this version, and restart the operator",
+                                ServingException.from(e).describe());
+                    }
+                })
+                .start();
     }
 
     private static void join(CompletableFuture<Void> done) {

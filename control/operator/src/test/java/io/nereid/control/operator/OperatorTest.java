@@ -21,6 +21,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -134,6 +135,26 @@ class OperatorTest {
         return client.get(kind, "default", name);
     }
 
+    @Test
+    void aLanguageModelIsNotReadyAndSaysWhy() {
+        ObjectNode model = OperatorCluster.tree("{'apiVersion':'serving.kserve.io/v1alpha2',"
+                + "'kind':'LLMInferenceService','metadata':{'name':'opt','namespace':'default'},"
+                + "'spec':{'model':{'uri':'hf://facebook/opt-125m'}}}");
+        try (Running running = new Running("language-models")) {
+            assertThat(running.lost.getCount()).isEqualTo(1);
+            client.create(ResourceKinds.LLM_INFERENCE_SERVICE, model);
+            until("the status of the language model", () -> {
+                ObjectNode stored = object(ResourceKinds.LLM_INFERENCE_SERVICE, "opt");
+                return stored != null
+                        && stored.path("status").findValuesAsText("reason").contains("LanguageModelsNotSupported");
+            });
+            // The other version is converted by the API server.
+            ObjectNode older = object(ResourceKinds.LLM_INFERENCE_SERVICE.inVersion("v1alpha1"), "opt");
+            assertThat(older).isNotNull();
+            assertThat(older.path("apiVersion").asText()).isEqualTo("serving.kserve.io/v1alpha1");
+        }
+    }
+
     private static void until(String what, BooleanSupplier condition) {
         long end = System.nanoTime() + Duration.ofSeconds(90).toNanos();
         while (!condition.getAsBoolean()) {
@@ -214,6 +235,63 @@ class OperatorTest {
             }
         }
         return before;
+    }
+
+    /** KServe deletes the workers and makes them again without end. */
+    @Test
+    void aModelOnSeveralNodesComesToRestAndKeepsItsObjects() {
+        ObjectNode service = tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':"
+                + "{'name':'big','namespace':'default','annotations':{'serving.kserve.io/deploymentMode':'Standard',"
+                + "'serving.kserve.io/autoscalerClass':'none'}},'spec':{'predictor':{'model':{'modelFormat':"
+                + "{'name':'huggingface'},'runtime':'kserve-huggingfaceserver-multinode','storageUri':'pvc://models/llm'},"
+                + "'workerSpec':{'pipelineParallelSize':2,'tensorParallelSize':2}}}}");
+        try (Running running = new Running("several-nodes")) {
+            client.create(ResourceKinds.INFERENCE_SERVICE, service);
+            until("the workers are there", () -> object(ClusterKinds.DEPLOYMENT, "big-predictor-worker") != null);
+            Map<String, Long> requests = settled(running, 17);
+            assertThat(requests.keySet()).as("%s", requests).noneMatch(request -> request.endsWith(" delete"));
+            List<String> before = identities("1");
+            assertThat(before).doesNotContain("");
+            // Another look at the same service.
+            client.merge(
+                    ResourceKinds.INFERENCE_SERVICE,
+                    "default",
+                    "big",
+                    tree("{'metadata':{'labels':{'look':'again'}}}"));
+            Map<String, Long> again = settled(running, 3);
+            assertThat(again.keySet()).as("%s", again).noneMatch(request -> request.endsWith(" delete"));
+            assertThat(identities("1")).isEqualTo(before);
+            client.merge(
+                    ResourceKinds.INFERENCE_SERVICE,
+                    "default",
+                    "big",
+                    tree("{'spec':{'predictor':{'workerSpec':{'pipelineParallelSize':3}}}}"));
+            until(
+                    "the next generation has its own addresses",
+                    () -> identities("2").stream().noneMatch(String::isEmpty));
+            assertThat(identities("2").subList(0, 2)).isEqualTo(before.subList(0, 2));
+            until(
+                    "those of the former one are gone",
+                    () -> object(ClusterKinds.SERVICE, "big-head-1") == null
+                            && object(ClusterKinds.SERVICE, "big-workers-1") == null);
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "big", null);
+        }
+    }
+
+    /** The uids of the Deployments and Services of the model on several nodes; empty for those that do not exist. */
+    private static List<String> identities(String generation) {
+        List<String> uids = new ArrayList<>();
+        for (String name : List.of("big-predictor", "big-predictor-worker")) {
+            uids.add(uid(object(ClusterKinds.DEPLOYMENT, name)));
+        }
+        for (String name : List.of("big-predictor", "big-head-" + generation, "big-workers-" + generation)) {
+            uids.add(uid(object(ClusterKinds.SERVICE, name)));
+        }
+        return uids;
+    }
+
+    private static String uid(@Nullable ObjectNode object) {
+        return object == null ? "" : object.path("metadata").path("uid").asText();
     }
 
     @Test

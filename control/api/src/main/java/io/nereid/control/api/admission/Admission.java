@@ -54,12 +54,17 @@ public final class Admission {
     /**
      * Defaults and validates a resource.
      *
-     * @param kind its kind
+     * @param kind its kind, in the version in which it is submitted; the admitted resource has the stored version
      * @param resource the resource as submitted; not modified
      * @param old the stored resource; null on creation
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT with all validation errors, a line each
      */
     public Admitted admit(ResourceKind kind, ObjectNode resource, @Nullable ObjectNode old) {
+        ResourceKind stored = ResourceKinds.byPlural(kind.group(), kind.plural());
+        return admitStored(stored == null ? kind : stored, resource, old);
+    }
+
+    private Admitted admitStored(ResourceKind kind, ObjectNode resource, @Nullable ObjectNode old) {
         ObjectNode admitted = resource.deepCopy();
         List<String> warnings = new ArrayList<>();
         ValidationErrors problems = new ValidationErrors();
@@ -103,6 +108,17 @@ public final class Admission {
         } else if (kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
             new InferenceGraphValidator(context, problems, warnings).check(admitted);
             site.graph(InferenceGraph.read(admitted), warnings);
+        } else if (kind.equals(ResourceKinds.LLM_INFERENCE_SERVICE)) {
+            LanguageModelDefaulter.apply(admitted);
+            new LanguageModelValidator(problems, warnings).service(admitted, old);
+            warnings.add(site.languageModels());
+        } else if (kind.equals(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG)) {
+            new LanguageModelValidator(problems, warnings).config(admitted);
+        } else if (ResourceKinds.isOfOneMachine(kind)) {
+            // A quantity that cannot be parsed is a problem already.
+            if (problems.lines().isEmpty()) {
+                new LocalModelValidator(problems, warnings).check(kind, admitted, old);
+            }
         } else {
             CoreKindAdmission.defaults(kind, admitted);
             CoreKindAdmission.check(kind, admitted, old, problems, warnings);
@@ -112,7 +128,8 @@ public final class Admission {
     private static void identity(ResourceKind kind, ObjectNode resource, ValidationErrors problems) {
         String version = resource.path("apiVersion").asText(kind.apiVersion());
         String name = resource.path("kind").asText(kind.kind());
-        if (!version.equals(kind.apiVersion())) {
+        boolean alternate = kind.alternates().stream().anyMatch(one -> version.equals(kind.group() + "/" + one));
+        if (!version.equals(kind.apiVersion()) && !alternate) {
             problems.add(
                     "apiVersion",
                     "expected " + kind.apiVersion() + ", found \"" + ValidationErrors.clip(version) + "\"");

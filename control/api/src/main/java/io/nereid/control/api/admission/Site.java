@@ -41,6 +41,11 @@ public enum Site {
                     "spec.container has no effect on one machine: the server downloads files itself, and only from the"
                             + " schemes that it supports");
         }
+
+        @Override
+        public String languageModelsInstead() {
+            return "write an InferenceService whose predictor has containers with a command that starts such a server";
+        }
     },
     /** A cluster, where pods have all their fields. */
     KUBERNETES {
@@ -69,7 +74,30 @@ public enum Site {
         void storageContainer(List<String> warnings) {
             // the container runs as it is
         }
+
+        @Override
+        public String languageModelsInstead() {
+            return "write an InferenceService whose predictor has a container with such a server, or let KServe's own"
+                    + " controller of this kind run beside Nereid";
+        }
     };
+
+    private static final String LANGUAGE_MODELS =
+            "servers of large language models, such as vLLM with the routing of" + " llm-d, are not built in";
+
+    /** What is missing for LLMInferenceServices, without the way out. */
+    public String languageModelsMissing() {
+        return LANGUAGE_MODELS;
+    }
+
+    /** What to do instead of an LLMInferenceService. */
+    public abstract String languageModelsInstead();
+
+    /** The warning when an LLMInferenceService is written. */
+    String languageModels() {
+        return "an LLMInferenceService is checked and stored, but does not become ready: " + languageModelsMissing()
+                + "; " + languageModelsInstead();
+    }
 
     /** Warns about the fields of a service of a mode that have no effect here. */
     abstract void service(

@@ -319,6 +319,11 @@ public final class ResourceSchemas {
             case "ServingRuntime", "ClusterServingRuntime" -> SERVING_RUNTIME;
             case "InferenceGraph" -> INFERENCE_GRAPH;
             case "ClusterStorageContainer" -> STORAGE_CONTAINER;
+            case "LLMInferenceService" -> LanguageModelSchemas.SERVICE;
+            case "LLMInferenceServiceConfig" -> LanguageModelSchemas.CONFIG;
+            case "LocalModelCache", "LocalModelNamespaceCache" -> LocalModelSchemas.CACHE;
+            case "LocalModelNodeGroup" -> LocalModelSchemas.NODE_GROUP;
+            case "LocalModelNode" -> LocalModelSchemas.NODE;
             case "Secret" -> SECRET;
             case "ConfigMap" -> CONFIG_MAP;
             case "ServiceAccount" -> SERVICE_ACCOUNT;
@@ -327,7 +332,7 @@ public final class ResourceSchemas {
         };
     }
 
-    private static Shape resource(Shape spec) {
+    static Shape resource(Shape spec) {
         return PodSchemas.RESOURCE.with(spec, "spec").required("spec");
     }
 }

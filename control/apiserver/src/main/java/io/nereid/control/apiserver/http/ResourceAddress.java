@@ -54,13 +54,18 @@ public record ResourceAddress(ResourceKind kind, String namespace, String name, 
         return complete(kind, found);
     }
 
-    /** The resource with kind and version, which may be missing in resources that the control plane has created. */
+    /**
+     * The resource with kind and version, which may be missing in resources that the control plane has created, and which
+     * are those of the request where a kind is served under several versions.
+     */
     public static ObjectNode complete(ResourceKind kind, ObjectNode resource) {
-        if (!resource.has("kind") || !resource.has("apiVersion")) {
+        boolean other = resource.path("apiVersion").asText("").startsWith(kind.group() + "/")
+                && !resource.path("apiVersion").asText().equals(kind.apiVersion());
+        if (!resource.has("kind") || !resource.has("apiVersion") || other) {
             ObjectNode full = ApiResponse.JSON.createObjectNode();
             full.put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
             full.setAll(resource);
-            return full;
+            return full.put("apiVersion", kind.apiVersion());
         }
         return resource;
     }

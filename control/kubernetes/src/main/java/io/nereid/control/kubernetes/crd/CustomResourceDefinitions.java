@@ -32,10 +32,10 @@ public final class CustomResourceDefinitions {
 
     private CustomResourceDefinitions() {}
 
-    /** The definitions of all kinds of KServe's group, always in the same order; new trees. */
+    /** The definitions of all kinds that a cluster has of KServe's group, always in the same order; new trees. */
     public static List<ObjectNode> all() {
         return ResourceKinds.all().stream()
-                .filter(kind -> kind.group().equals(ResourceKinds.SERVING))
+                .filter(kind -> kind.group().equals(ResourceKinds.SERVING) && !ResourceKinds.isOfOneMachine(kind))
                 .map(CustomResourceDefinitions::of)
                 .toList();
     }
@@ -57,12 +57,15 @@ public final class CustomResourceDefinitions {
         texts(names, "shortNames", kind.shortNames());
         texts(names, "categories", List.of(CATEGORY));
         spec.put("scope", kind.namespaced() ? "Namespaced" : "Cluster");
-        version(spec.putArray("versions").addObject(), kind);
+        ArrayNode versions = spec.putArray("versions");
+        version(versions.addObject(), kind, true);
+        // With one schema for all of them a conversion changes the version alone, and the API server does that itself.
+        kind.alternates().forEach(other -> version(versions.addObject(), kind.inVersion(other), false));
         return definition;
     }
 
-    private static void version(ObjectNode version, ResourceKind kind) {
-        version.put("name", kind.version()).put("served", true).put("storage", true);
+    private static void version(ObjectNode version, ResourceKind kind, boolean stored) {
+        version.put("name", kind.version()).put("served", true).put("storage", stored);
         if (kind.hasStatus()) {
             version.putObject("subresources").putObject("status");
         }

@@ -81,6 +81,13 @@ final class AccessRules {
                 rule(serving, List.of("update", "patch"), "inferenceservices", "inferencegraphs"),
                 rule(serving, List.of("create", "patch"), "servingruntimes"),
                 rule(serving, List.of("get", "update", "patch"), "inferenceservices/status", "inferencegraphs/status"),
+                // Of language models the status says that they are not carried out.
+                rule(serving, READ, "llminferenceservices", "llminferenceserviceconfigs"),
+                rule(
+                        serving,
+                        List.of("get", "update", "patch"),
+                        "llminferenceservices/status",
+                        "llminferenceserviceconfigs/status"),
                 // Owner references that block deletion, where the API server asks for the right to set them.
                 rule(serving, List.of("update"), "inferenceservices/finalizers", "inferencegraphs/finalizers"),
                 rule("apps", OWN, "deployments"),
@@ -122,6 +129,8 @@ final class AccessRules {
         rules.add(rule("", List.of("get", "create", "patch"), "events"));
         // The gateways, whose load is asked for.
         rules.add(rule("discovery.k8s.io", READ, "endpointslices"));
+        // Those for all namespaces.
+        rules.add(rule(ResourceKinds.SERVING, READ, "llminferenceserviceconfigs"));
         if (options.has(Part.WEBHOOK) && options.wholeCluster()) {
             rules.add(rule("", List.of("create"), "secrets"));
             rules.add(named(rule("", List.of("get", "list", "watch", "update", "patch"), "secrets"), CERTIFICATE));

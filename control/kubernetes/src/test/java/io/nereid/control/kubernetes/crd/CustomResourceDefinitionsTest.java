@@ -31,7 +31,9 @@ class CustomResourceDefinitionsTest {
                         "servingruntimes.serving.kserve.io",
                         "clusterservingruntimes.serving.kserve.io",
                         "inferencegraphs.serving.kserve.io",
-                        "clusterstoragecontainers.serving.kserve.io");
+                        "clusterstoragecontainers.serving.kserve.io",
+                        "llminferenceservices.serving.kserve.io",
+                        "llminferenceserviceconfigs.serving.kserve.io");
     }
 
     @Test

@@ -31,29 +31,37 @@ class FieldsDocumentTest {
     private static final Path DOCUMENT = TOP.resolve("docs/KUBERNETES-FIELDS.md");
     private static final String SETTINGS = "inferenceservice-config";
 
+    private static final String LANGUAGE_MODELS = "LLMInferenceService and LLMInferenceServiceConfig";
+
     private static final Pattern CODE = Pattern.compile("`([^`]+)`");
     private static final Pattern WORD = Pattern.compile("([A-Z]+)(.*)");
 
+    private static final String LOCAL_MODELS = "Local models";
+
     /** The headings whose tables are about each kind. */
-    private static final Map<String, List<String>> SECTIONS = Map.of(
-            "InferenceService",
-            List.of("Every resource", "InferenceService", "Containers"),
-            "ServingRuntime",
-            List.of("Every resource", "ServingRuntime and ClusterServingRuntime", "Containers"),
-            "ClusterServingRuntime",
-            List.of("Every resource", "ServingRuntime and ClusterServingRuntime", "Containers"),
-            "InferenceGraph",
-            List.of("Every resource", "InferenceGraph"),
-            "ClusterStorageContainer",
-            List.of("Every resource", "ClusterStorageContainer", "Containers"),
-            SETTINGS,
-            List.of(SETTINGS));
+    private static final Map<String, List<String>> SECTIONS = Map.ofEntries(
+            Map.entry("LLMInferenceService", List.of("Every resource", LANGUAGE_MODELS)),
+            Map.entry("LLMInferenceServiceConfig", List.of("Every resource", LANGUAGE_MODELS)),
+            Map.entry("LocalModelCache", List.of("Every resource", LOCAL_MODELS)),
+            Map.entry("LocalModelNamespaceCache", List.of("Every resource", LOCAL_MODELS)),
+            Map.entry("LocalModelNodeGroup", List.of("Every resource", "Groups of local models")),
+            Map.entry("LocalModelNode", List.of("Every resource", "Nodes of local models")),
+            Map.entry("InferenceService", List.of("Every resource", "InferenceService", "Containers")),
+            Map.entry(
+                    "ServingRuntime",
+                    List.of("Every resource", "ServingRuntime and ClusterServingRuntime", "Containers")),
+            Map.entry(
+                    "ClusterServingRuntime",
+                    List.of("Every resource", "ServingRuntime and ClusterServingRuntime", "Containers")),
+            Map.entry("InferenceGraph", List.of("Every resource", "InferenceGraph")),
+            Map.entry("ClusterStorageContainer", List.of("Every resource", "ClusterStorageContainer", "Containers")),
+            Map.entry(SETTINGS, List.of(SETTINGS)));
 
     /** Keys in the sources that are neither annotations nor labels. */
     private static final Pattern NOT_METADATA = Pattern.compile(
             ".*/v\\d.*|(nvidia|amd|intel)\\.com/.*|kubernetes\\.io/(tls|h2c|metadata.*)|app\\.kubernetes\\.io/.*"
                     + "|k8s\\.io/initial-events-end|argocd\\.argoproj\\.io/|.*\\.io/|.*\\.dev/|internal\\.serving\\.kserve\\.io/.*"
-                    + "|nereid\\.io/(contents|replicas|fields-of-others)");
+                    + "|.*-finalizer|nereid\\.io/(contents|replicas|fields-of-others)");
 
     private static final Pattern KEY =
             Pattern.compile("\"((?:[a-z0-9-]+\\.)+(?:io|dev|com|org)/[A-Za-z0-9.-]*[A-Za-z0-9])\"");
@@ -190,7 +198,7 @@ class FieldsDocumentTest {
                 problems.addAll(problems(document(), kind.kind(), schema));
             }
         }
-        assertThat(kinds).isEqualTo(5);
+        assertThat(kinds).isEqualTo(11);
         assertThat(problems).as(DOCUMENT.toString()).isEmpty();
     }
 
