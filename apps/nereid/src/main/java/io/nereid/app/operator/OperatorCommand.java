@@ -57,8 +57,9 @@ public final class OperatorCommand implements Callable<Integer> {
             names = "--webhook-configuration",
             paramLabel = "NAME",
             defaultValue = "nereid",
-            description = "The ValidatingWebhookConfiguration into which the leader writes the authorities of the"
-                    + " certificate (default: ${DEFAULT-VALUE}).")
+            description =
+                    "The ValidatingWebhookConfiguration, and the MutatingWebhookConfiguration, into which the leader"
+                            + " writes the authorities of the certificate (default: ${DEFAULT-VALUE}).")
     String webhookConfiguration = "nereid";
 
     @Option(

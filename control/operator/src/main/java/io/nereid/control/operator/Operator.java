@@ -12,6 +12,7 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
+import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.cluster.ClusterStore;
 import io.nereid.control.operator.cluster.ObjectCache;
 import io.nereid.control.operator.health.HealthServer;
@@ -26,6 +27,7 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.upgrade.KserveTemplates;
 import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
 import io.nereid.control.operator.webhook.WebhookOptions;
@@ -154,8 +156,12 @@ public final class Operator implements AutoCloseable {
             BuiltInResources builtIn = options.builtInResources() == null
                     ? null
                     : new BuiltInResources(client, options.builtInResources(), options.watchNamespaces());
-            TemplateRollout rollout =
-                    new TemplateRollout(objects, options.upgrades(), builtIn == null ? "" : builtIn.text(), clock);
+            TemplateRollout rollout = new TemplateRollout(
+                    objects,
+                    options.upgrades(),
+                    builtIn == null ? "" : builtIn.text(),
+                    clock,
+                    KserveTemplates.of(client, completesPods()));
             ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
                     store,
                     objects,
@@ -191,11 +197,7 @@ public final class Operator implements AutoCloseable {
             WebhookOptions webhook = options.webhook();
             if (webhook != null) {
                 opened(new CertificateKeeper(
-                                client,
-                                clock,
-                                options.namespace(),
-                                webhook.configuration(),
-                                CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace())))
+                                client, clock, options.namespace(), webhook.configuration(), hosts(webhook)))
                         .start();
             }
             store.start(SYNC);
@@ -210,6 +212,19 @@ public final class Operator implements AutoCloseable {
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
             lost.run();
         }
+    }
+
+    /** Whether pods of KServe's templates get what they lack from the webhook of this installation. */
+    private boolean completesPods() {
+        WebhookOptions webhook = options.webhook();
+        return webhook != null
+                && client.get(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, webhook.configuration()) != null;
+    }
+
+    private List<String> hosts(WebhookOptions webhook) {
+        List<String> hosts = new ArrayList<>(CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace()));
+        hosts.addAll(webhook.hosts());
+        return hosts;
     }
 
     private static void join(CompletableFuture<Void> done) {

@@ -40,7 +40,8 @@ class TemplateRolloutTest {
                 () -> List.copyOf(stored.values()),
                 new UpgradeOptions(version, budget),
                 "",
-                Clock.system());
+                Clock.system(),
+                KserveTemplates.none());
         rollout.onChange((graph, namespace, name) -> woken.add(name));
         return rollout;
     }
@@ -61,7 +62,7 @@ class TemplateRolloutTest {
         String name = service.path("metadata").path("name").asText();
         ObjectNode deployment = desired(name, image);
         operator.planned(service, tree("{}"), RuntimeCatalog.builtIn());
-        boolean waits = operator.pin(service, List.of(deployment), Set.of());
+        boolean waits = operator.pin(service, List.of(deployment), Set.of(), List.of());
         store(deployment);
         operator.applied(service);
         String now = deployment.at("/spec/template/spec/containers/0/image").asText();
