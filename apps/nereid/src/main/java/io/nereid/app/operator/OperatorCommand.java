@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
 @Command(
         name = "operator",
         mixinStandardHelpOptions = true,
-        subcommands = OperatorManifestsCommand.class,
+        subcommands = {OperatorManifestsCommand.class, OperatorAdoptCommand.class},
         description = {
             "Runs the Kubernetes operator: it carries out the InferenceServices and InferenceGraphs of a cluster.",
             "",
@@ -27,6 +27,7 @@ import picocli.CommandLine.Option;
             "",
             "Try it:",
             "  nereid operator manifests --image IMAGE | kubectl apply --server-side -f -",
+            "  nereid operator adopt --dry-run",
             "  nereid operator --namespace nereid"
         })
 public final class OperatorCommand implements Callable<Integer> {

@@ -3,11 +3,14 @@
 package io.nereid.control.operator.upgrade;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KserveTemplates {
     private static final String MODE = "serving.kserve.io/deploymentMode";
+
+    private static final List<String> UNORDERED =
+            List.of("env", "ports", "volumeMounts", "volumes", "tolerations", "imagePullSecrets");
 
     private final UnaryOperator<ObjectNode> stored;
     private final boolean stay;
@@ -102,7 +108,23 @@ public final class KserveTemplates {
         if (metadata.path("annotations").path(MODE).asText().equals("RawDeployment")) {
             metadata.withObjectProperty("annotations").put(MODE, "Standard");
         }
+        template.path("spec").path("initContainers").forEach(KserveTemplates::sort);
+        template.path("spec").path("containers").forEach(KserveTemplates::sort);
+        sort(template.path("spec"));
         return template;
+    }
+
+    /** Sorts the lists whose order has no meaning to a pod. */
+    private static void sort(JsonNode parent) {
+        for (String list : UNORDERED) {
+            if (parent.path(list) instanceof ArrayNode elements) {
+                List<JsonNode> sorted = new ArrayList<>();
+                elements.forEach(sorted::add);
+                sorted.sort(Comparator.comparing(JsonNode::toString));
+                elements.removeAll();
+                elements.addAll(sorted);
+            }
+        }
     }
 
     private static String difference(String path, JsonNode one, JsonNode other) {

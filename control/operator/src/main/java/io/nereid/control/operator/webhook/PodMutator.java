@@ -103,6 +103,10 @@ final class PodMutator {
                             + " does not exist; create it, or take the label away");
         }
         InferenceServiceConfig config = context.config(namespace);
+        ObjectNode own = client.get(ResourceKinds.CONFIG_MAP, namespace, InferenceServiceConfig.CONFIG_MAP);
+        if (own != null && !namespace.equals(home)) {
+            config = config.with(own).forNamespace(namespace);
+        }
         new InferenceServiceDefaulter(config).apply(service, null);
         ObservedCluster cluster = new ObservedCluster(
                 Map.of(),
