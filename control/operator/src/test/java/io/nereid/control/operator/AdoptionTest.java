@@ -28,6 +28,8 @@ import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.upgrade.UpgradeOptions;
 import io.nereid.control.operator.webhook.Webhook;
 import io.nereid.control.operator.webhook.WebhookOptions;
+import io.nereid.testing.kubernetes.FakeNode;
+import io.nereid.testing.kubernetes.PodRunner;
 import io.nereid.testing.kubernetes.TestCluster;
 import java.io.IOException;
 import java.net.ServerSocket;
@@ -67,6 +69,7 @@ class AdoptionTest {
     @TempDir
     static Path directory;
 
+    private static final List<FakeNode> NODES = new ArrayList<>();
     private static OperatorCluster fixture;
     private static TestCluster cluster;
     private static ClusterClient client;
@@ -83,6 +86,10 @@ class AdoptionTest {
                         definition("keda.sh", "v1alpha1", "ScaledObject"))
                 .map(ObjectNode::toString)
                 .toList());
+        // A node has 64 processors, and most pods ask for one.
+        for (int i = 2; i < 7; i++) {
+            NODES.add(new FakeNode(cluster.client(), "node-" + i, "10.244." + i, PodRunner.READY));
+        }
         settings(tree("{}"));
         int port = free();
         webhook = new Webhook(client, HOME, new WebhookOptions(port, HOME, condition -> {}));
@@ -128,7 +135,11 @@ class AdoptionTest {
 
     @AfterAll
     static void stop() {
-        for (AutoCloseable one : new AutoCloseable[] {webhook, keeper, fixture}) {
+        List<AutoCloseable> all = new ArrayList<>(NODES);
+        all.add(webhook);
+        all.add(keeper);
+        all.add(fixture);
+        for (AutoCloseable one : all) {
             try {
                 if (one != null) {
                     one.close();
@@ -242,9 +253,8 @@ class AdoptionTest {
     }
 
     /** What a service's status says, but for what Nereid adds to it. */
-    private static JsonNode said(ObjectNode service) {
+    private static JsonNode said(JsonNode status) {
         ObjectNode said = JSON.createObjectNode();
-        JsonNode status = service.path("status");
         for (String field :
                 List.of("url", "address", "components", "clusterServingRuntimeName", "servingRuntimeName")) {
             said.set(field, status.path(field));
@@ -363,13 +373,23 @@ class AdoptionTest {
         Map<String, ObjectNode> before = new TreeMap<>();
         cases.forEach(one -> before.putAll(deployments(one)));
         cases.forEach(one -> pods(one, expected.get(one), wrong));
-        Map<String, JsonNode> statuses = new TreeMap<>();
+        // Without a Gateway routes are not accepted, and a service that becomes local has another URL than with KServe.
+        Map<String, JsonNode> ready = new TreeMap<>();
+        if (!profile.equals("gateway")) {
+            for (String one : cases) {
+                KserveObjects.services(expected.get(one), "status").forEach((name, status) -> {
+                    JsonNode said = said(status);
+                    if (said.path("Ready").asText().equals("True") && !one.equals("cluster-local")) {
+                        ready.put(one + "/" + name, said);
+                    }
+                });
+            }
+        }
+        assertThat(profile.equals("gateway") || !ready.isEmpty()).isTrue();
         try (Running running = new Running(profile)) {
-            until(
-                    "all are taken over",
-                    () -> cases.stream()
-                            .flatMap(one -> deployments(one).values().stream())
-                            .noneMatch(one -> stamp(one).isEmpty()));
+            until("all are taken over", () -> cases.stream()
+                    .flatMap(one -> deployments(one).values().stream())
+                    .noneMatch(one -> stamp(one).isEmpty()));
             for (String one : cases) {
                 Map<String, ObjectNode> after = deployments(one);
                 before.forEach((name, deployment) -> {
@@ -382,29 +402,21 @@ class AdoptionTest {
                         }
                     }
                 });
-                KserveObjects.services(expected.get(one), "status").forEach((name, status) -> {
-                    ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, one, name);
-                    if (service != null) {
-                        statuses.put(one + "/" + name, said(service));
-                    }
+            }
+            ready.forEach((key, said) -> {
+                String[] parts = key.split("/");
+                until("the status of " + key + " is as by KServe: " + said, () -> {
+                    ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, parts[0], parts[1]);
+                    return difference("", said, said(service.path("status"))).isEmpty();
                 });
-            }
+            });
         }
-        cases.forEach(one -> KserveObjects.services(expected.get(one), "status").forEach((name, status) -> {
-            ObjectNode golden = JSON.createObjectNode();
-            golden.set("status", status);
-            String difference = difference("", said(golden), statuses.getOrDefault(one + "/" + name, said(golden)));
-            if (!difference.isEmpty()) {
-                wrong.add("status of " + one + "/" + name + difference);
-            }
-        }));
     }
 
     private static void asByKserve(String namespace, ObjectNode input, ObjectNode expected) {
         namespace(namespace);
         input.path("objects").forEach(one -> {
-            if (!Set.of("InferenceService", "InferenceGraph", "PersistentVolume", "PersistentVolumeClaim")
-                    .contains(one.path("kind").asText())) {
+            if (!Set.of("InferenceService", "InferenceGraph").contains(one.path("kind").asText())) {
                 ObjectNode own = one.deepCopy();
                 own.withObjectProperty("metadata").put("namespace", namespace);
                 if (!own.path("kind").asText().equals("ServiceAccount")
@@ -470,6 +482,18 @@ class AdoptionTest {
         for (String list : List.of("containers", "initContainers")) {
             spec.path(list).forEach(container -> without((ObjectNode) container, "volumeMounts"));
         }
+        // The differences from KServe that golden/differences.txt lists: a reference to a key that is not there, and
+        // headers as a copy.
+        spec.path("initContainers").forEach(container -> {
+            if (container.get("env") instanceof ArrayNode variables) {
+                variables.removeIf(one -> one.path("name").asText().equals("AZURE_TENANT_ID"));
+                variables.forEach(one -> {
+                    if (one.path("name").asText().endsWith("-headers")) {
+                        ((ObjectNode) one).remove(List.of("value", "valueFrom"));
+                    }
+                });
+            }
+        });
         plain.set("spec", spec);
         return KserveObjects.sorted(plain);
     }

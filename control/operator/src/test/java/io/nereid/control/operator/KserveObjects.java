@@ -100,7 +100,7 @@ final class KserveObjects {
         String kind = object.path("kind").asText().toLowerCase(Locale.ROOT);
         String plural = kind.equals("ingress") ? "ingresses" : kind + "s";
         return (version.contains("/") ? "/apis/" : "/api/") + version
-                + (kind.startsWith("cluster")
+                + (kind.startsWith("cluster") || kind.equals("persistentvolume")
                         ? ""
                         : "/namespaces/"
                                 + object.path("metadata").path("namespace").asText())

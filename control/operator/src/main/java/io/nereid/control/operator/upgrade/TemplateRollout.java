@@ -197,6 +197,7 @@ public final class TemplateRollout {
             return false;
         }
         Map<ObjectKey, ObjectNode> stored = objects.apply(uid);
+        boolean asked = service.path("metadata").path("annotations").has(NOW);
         List<Held> held = new ArrayList<>();
         boolean complete = true;
         boolean failing = false;
@@ -219,7 +220,7 @@ public final class TemplateRollout {
             }
             ObjectNode owned = before == null ? null : OwnedFields.of(before, ClusterClient.FIELD_MANAGER);
             TemplateStamp stamp = present;
-            if (before != null && (owned == null || stamp != null && stamp.isOfKserve())) {
+            if (before != null && !asked && (owned == null || stamp != null && stamp.isOfKserve())) {
                 ObjectNode plain = KserveTemplates.find(bare, object);
                 TemplateStamp wanted = TemplateStamp.ofKserve(now);
                 if (plain != null && kserve.stay() && (wanted.equals(stamp) || kserve.isPresent(plain, before))) {
