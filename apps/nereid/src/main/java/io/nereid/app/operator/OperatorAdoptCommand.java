@@ -45,8 +45,9 @@ public final class OperatorAdoptCommand implements Callable<Integer> {
 
     @Option(
             names = "--switch-off-kserve",
-            description = "Scale KServe's controller to 0 and delete its webhooks. The one for pods stays, and refuses them,"
-                    + " until the operator's answers.")
+            description =
+                    "Scale KServe's controller to 0 and delete its webhooks. The one for pods stays, and refuses them,"
+                            + " until the operator's answers.")
     boolean switchOff;
 
     @Option(
@@ -66,8 +67,9 @@ public final class OperatorAdoptCommand implements Callable<Integer> {
     @Option(
             names = "--settings-namespace",
             paramLabel = "NAME",
-            description = "The namespace of the ConfigMap inferenceservice-config to plan with: KServe's, or the operator's"
-                    + " once it has one (default: KServe's).")
+            description =
+                    "The namespace of the ConfigMap inferenceservice-config to plan with: KServe's, or the operator's"
+                            + " once it has one (default: KServe's).")
     @Nullable String settingsNamespace;
 
     @Option(
@@ -79,7 +81,8 @@ public final class OperatorAdoptCommand implements Callable<Integer> {
 
     @Option(
             names = "--without-webhook",
-            description = "Plan for an installation without webhooks, such as one for named namespaces: no template stays.")
+            description =
+                    "Plan for an installation without webhooks, such as one for named namespaces: no template stays.")
     boolean withoutWebhook;
 
     @Option(

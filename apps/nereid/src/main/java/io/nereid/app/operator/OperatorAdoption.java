@@ -115,8 +115,9 @@ final class OperatorAdoption {
         done.forEach(out::println);
         remaining.forEach(one -> out.println("KServe: " + one));
         if (!completes) {
-            out.println("the operator's webhook for pods does not answer yet: install the operator, wait until it is ready,"
-                    + " and run this command again");
+            out.println(
+                    "the operator's webhook for pods does not answer yet: install the operator, wait until it is ready,"
+                            + " and run this command again");
         } else if (remaining.isEmpty()) {
             out.println("nothing of KServe stands in the way, and the operator's webhook completes its pods");
         } else {

@@ -20,7 +20,6 @@ import io.nereid.control.kubernetes.cluster.KserveCatalog;
 import io.nereid.control.kubernetes.manifest.ManifestOptions;
 import io.nereid.control.kubernetes.manifest.OperatorManifests;
 import io.nereid.control.operator.adopt.AdoptionPlan;
-import io.nereid.control.operator.adopt.KserveSwitch;
 import io.nereid.control.operator.adopt.ServiceAdoption;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
@@ -103,10 +102,11 @@ class AdoptionTest {
         hosts.add("127.0.0.1");
         keeper = new CertificateKeeper(client, Clock.system(), HOME, HOME, hosts);
         keeper.start();
-        until("the API server trusts the webhook", () -> client.get(
-                        ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, HOME)
-                .at("/webhooks/0/clientConfig")
-                .has("caBundle"));
+        until(
+                "the API server trusts the webhook",
+                () -> client.get(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, HOME)
+                        .at("/webhooks/0/clientConfig")
+                        .has("caBundle"));
     }
 
     /** The configuration of an installation. */
@@ -387,9 +387,11 @@ class AdoptionTest {
         }
         assertThat(profile.equals("gateway") || !ready.isEmpty()).isTrue();
         try (Running running = new Running(profile)) {
-            until("all are taken over", () -> cases.stream()
-                    .flatMap(one -> deployments(one).values().stream())
-                    .noneMatch(one -> stamp(one).isEmpty()));
+            until(
+                    "all are taken over",
+                    () -> cases.stream()
+                            .flatMap(one -> deployments(one).values().stream())
+                            .noneMatch(one -> stamp(one).isEmpty()));
             for (String one : cases) {
                 Map<String, ObjectNode> after = deployments(one);
                 before.forEach((name, deployment) -> {
@@ -416,7 +418,8 @@ class AdoptionTest {
     private static void asByKserve(String namespace, ObjectNode input, ObjectNode expected) {
         namespace(namespace);
         input.path("objects").forEach(one -> {
-            if (!Set.of("InferenceService", "InferenceGraph").contains(one.path("kind").asText())) {
+            if (!Set.of("InferenceService", "InferenceGraph")
+                    .contains(one.path("kind").asText())) {
                 ObjectNode own = one.deepCopy();
                 own.withObjectProperty("metadata").put("namespace", namespace);
                 if (!own.path("kind").asText().equals("ServiceAccount")

@@ -53,8 +53,8 @@ final class KserveObjects {
     static List<ObjectNode> service(String namespace, String name) {
         try (InputStream stream = KserveObjects.class.getResourceAsStream("/kserve/service.yaml")) {
             String text = new String(stream.readAllBytes(), StandardCharsets.UTF_8)
-                    .replace("NAMESPACE", namespace)
-                    .replace("NAME", name);
+                    .replace("__NAMESPACE__", namespace)
+                    .replace("__NAME__", name);
             return ManifestReader.parse(text, "service.yaml");
         } catch (IOException e) {
             throw new AssertionError(e);

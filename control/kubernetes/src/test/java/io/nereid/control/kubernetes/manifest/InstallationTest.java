@@ -155,7 +155,12 @@ class InstallationTest {
         List<ObjectNode> objects = OperatorManifests.of(options, JsonNode::toPrettyString);
         assertThat(objects)
                 .extracting(object -> object.path("kind").asText())
-                .doesNotContain("ClusterRole", "ClusterRoleBinding", "PriorityClass", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration");
+                .doesNotContain(
+                        "ClusterRole",
+                        "ClusterRoleBinding",
+                        "PriorityClass",
+                        "ValidatingWebhookConfiguration",
+                        "MutatingWebhookConfiguration");
         cluster.kubectl("apply", "-f", file(options).toString());
         String operator = "small:nereid-operator";
         assertThat(can(operator, "create", "deployments.apps", "-n", "team-a")).isEqualTo("yes");

@@ -245,7 +245,9 @@ public final class AdoptionPlan {
     }
 
     private String problem(ObjectNode bare, ObjectNode stored) {
-        return stay ? kserve.difference(bare, stored) : "there is no webhook that completes the pods of KServe's template";
+        return stay
+                ? kserve.difference(bare, stored)
+                : "there is no webhook that completes the pods of KServe's template";
     }
 
     private static String label(ObjectNode object) {

@@ -98,8 +98,7 @@ public final class KserveSwitch {
             } else if (pods.size() < one.path("webhooks").size()) {
                 ObjectNode patch = JsonNodeFactory.instance.objectNode();
                 patch.set("webhooks", pods);
-                ObjectNode unused =
-                        client.merge(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, name(one), patch);
+                ObjectNode unused = client.merge(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, name(one), patch);
                 done.add("MutatingWebhookConfiguration " + name(one) + " is for pods alone now");
             }
         }
