@@ -11,7 +11,6 @@ import io.nereid.app.text.TextTable;
 import io.nereid.control.operator.adopt.AdoptionPlan;
 import io.nereid.control.operator.adopt.KserveSwitch;
 import io.nereid.control.operator.adopt.ServiceAdoption;
-import io.nereid.control.operator.cluster.ClusterClient;
 import java.io.PrintWriter;
 import java.util.List;
 import java.util.Set;
@@ -36,8 +35,7 @@ final class OperatorAdoption {
 
     /** Prints the answer and returns the exit code. */
     static int run(Request request, OutputFormat format, PrintWriter out) {
-        try (KubernetesClient kubernetes = KubernetesClients.create(request.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
-            ClusterClient client = new ClusterClient(kubernetes);
+        try (KubernetesClient client = KubernetesClients.create(request.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
             KserveSwitch kserve = new KserveSwitch(client, request.kserveNamespace, request.webhookConfiguration);
             if (request.dryRun) {
                 List<ServiceAdoption> services =

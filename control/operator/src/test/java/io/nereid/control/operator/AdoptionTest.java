@@ -281,13 +281,13 @@ class AdoptionTest {
         });
         Map<String, ObjectNode> before = deployments(namespace);
         assertThat(before).hasSize(SERVICES);
-        List<ServiceAdoption> planned = new AdoptionPlan(client, HOME, true).of(Set.of(namespace));
+        List<ServiceAdoption> planned = new AdoptionPlan(cluster.client(), HOME, true).of(Set.of(namespace));
         assertThat(planned).hasSize(SERVICES).allSatisfy(one -> {
             assertThat(one.template()).isEqualTo(ServiceAdoption.Template.KEPT);
             assertThat(one.changes()).isEmpty();
             assertThat(one.isQuiet()).isTrue();
         });
-        assertThat(new AdoptionPlan(client, HOME, false).of(Set.of(namespace)))
+        assertThat(new AdoptionPlan(cluster.client(), HOME, false).of(Set.of(namespace)))
                 .allSatisfy(one -> assertThat(one.template()).isEqualTo(ServiceAdoption.Template.ROLLS));
         assertThat(deployments(namespace)).isEqualTo(before);
         Running running = new Running("many");

@@ -4,6 +4,7 @@ package io.nereid.control.operator.adopt;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
@@ -57,14 +58,15 @@ public final class AdoptionPlan {
     private final Map<String, List<ObjectNode>> pods = new HashMap<>();
 
     /**
+     * @param client closed by the caller
      * @param settings the namespace of the ConfigMap {@code inferenceservice-config}: KServe's, or the operator's
      * @param stay whether the operator will have its webhook for pods, without which no template of KServe stays
      */
-    public AdoptionPlan(ClusterClient client, String settings, boolean stay) {
-        this.client = client;
+    public AdoptionPlan(KubernetesClient client, String settings, boolean stay) {
+        this.client = new ClusterClient(client);
         this.settings = settings;
         this.stay = stay;
-        this.kserve = KserveTemplates.of(client, stay);
+        this.kserve = KserveTemplates.of(this.client, stay);
         this.catalogs = RuntimeCatalogCache.ofCluster(settings);
     }
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
@@ -33,11 +34,12 @@ public final class KserveSwitch {
     private final String configuration;
 
     /**
+     * @param client closed by the caller
      * @param namespace the namespace of KServe's controller
      * @param configuration the name of the operator's MutatingWebhookConfiguration
      */
-    public KserveSwitch(ClusterClient client, String namespace, String configuration) {
-        this.client = client;
+    public KserveSwitch(KubernetesClient client, String namespace, String configuration) {
+        this.client = new ClusterClient(client);
         this.namespace = namespace;
         this.configuration = configuration;
     }
