@@ -12,7 +12,6 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.operator.certificate.CertificateKeeper;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterEventRecorder;
-import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.cluster.ClusterStore;
 import io.nereid.control.operator.cluster.ObjectCache;
 import io.nereid.control.operator.health.HealthServer;
@@ -161,7 +160,8 @@ public final class Operator implements AutoCloseable {
                     options.upgrades(),
                     builtIn == null ? "" : builtIn.text(),
                     clock,
-                    KserveTemplates.of(client, completesPods()));
+                    // An installation with a webhook has the one for pods, too.
+                    KserveTemplates.of(client, options.webhook() != null));
             ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
                     store,
                     objects,
@@ -212,13 +212,6 @@ public final class Operator implements AutoCloseable {
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
             lost.run();
         }
-    }
-
-    /** Whether pods of KServe's templates get what they lack from the webhook of this installation. */
-    private boolean completesPods() {
-        WebhookOptions webhook = options.webhook();
-        return webhook != null
-                && client.get(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, webhook.configuration()) != null;
     }
 
     private List<String> hosts(WebhookOptions webhook) {

@@ -131,7 +131,7 @@ public final class CertificateKeeper implements AutoCloseable {
                     kind.kind(),
                     configuration,
                     kind.equals(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION)
-                            ? "Deployments of KServe do not keep their templates"
+                            ? "new pods of Deployments that KServe has made start without their models"
                             : "services are not validated before they are stored");
             return;
         }
