@@ -77,7 +77,7 @@ final class ClusterOptions {
         return port;
     }
 
-    private static String namespace(String option, String name) {
+    static String namespace(String option, String name) {
         if (!NAMESPACE.matcher(name).matches()) {
             throw ServingException.invalidArgument(option + ": \"" + name
                     + "\" is not the name of a namespace (expected: up to 63 lower-case letters, digits and '-')");

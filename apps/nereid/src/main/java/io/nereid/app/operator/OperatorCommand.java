@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
 @Command(
         name = "operator",
         mixinStandardHelpOptions = true,
-        subcommands = OperatorManifestsCommand.class,
+        subcommands = {OperatorManifestsCommand.class, OperatorAdoptCommand.class},
         description = {
             "Runs the Kubernetes operator: it carries out the InferenceServices and InferenceGraphs of a cluster.",
             "",
@@ -27,6 +27,7 @@ import picocli.CommandLine.Option;
             "",
             "Try it:",
             "  nereid operator manifests --image IMAGE | kubectl apply --server-side -f -",
+            "  nereid operator adopt --dry-run",
             "  nereid operator --namespace nereid"
         })
 public final class OperatorCommand implements Callable<Integer> {
@@ -57,8 +58,9 @@ public final class OperatorCommand implements Callable<Integer> {
             names = "--webhook-configuration",
             paramLabel = "NAME",
             defaultValue = "nereid",
-            description = "The ValidatingWebhookConfiguration into which the leader writes the authorities of the"
-                    + " certificate (default: ${DEFAULT-VALUE}).")
+            description =
+                    "The ValidatingWebhookConfiguration, and the MutatingWebhookConfiguration, into which the leader"
+                            + " writes the authorities of the certificate (default: ${DEFAULT-VALUE}).")
     String webhookConfiguration = "nereid";
 
     @Option(

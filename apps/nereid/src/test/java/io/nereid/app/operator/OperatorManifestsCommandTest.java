@@ -50,7 +50,8 @@ class OperatorManifestsCommandTest {
                         "NetworkPolicy/nereid-gateway",
                         "ClusterRole/nereid-gateway",
                         "PriorityClass/nereid",
-                        "ValidatingWebhookConfiguration/nereid")
+                        "ValidatingWebhookConfiguration/nereid",
+                        "MutatingWebhookConfiguration/nereid")
                 .doesNotContain("PodMonitor/nereid-gateway");
         assertThat(ManifestReader.parse(yaml, "manifests"))
                 .isEqualTo(OperatorManifests.of(ManifestOptions.of("registry.example.com/nereid:1.0"), YamlWriter::of));

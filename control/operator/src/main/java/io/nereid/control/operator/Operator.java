@@ -27,6 +27,7 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.upgrade.KserveTemplates;
 import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
 import io.nereid.control.operator.webhook.WebhookOptions;
@@ -156,8 +157,13 @@ public final class Operator implements AutoCloseable {
             BuiltInResources builtIn = options.builtInResources() == null
                     ? null
                     : new BuiltInResources(client, options.builtInResources(), options.watchNamespaces());
-            TemplateRollout rollout =
-                    new TemplateRollout(objects, options.upgrades(), builtIn == null ? "" : builtIn.text(), clock);
+            TemplateRollout rollout = new TemplateRollout(
+                    objects,
+                    options.upgrades(),
+                    builtIn == null ? "" : builtIn.text(),
+                    clock,
+                    // An installation with a webhook has the one for pods, too.
+                    KserveTemplates.of(client, options.webhook() != null));
             ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
                     store,
                     objects,
@@ -193,11 +199,7 @@ public final class Operator implements AutoCloseable {
             WebhookOptions webhook = options.webhook();
             if (webhook != null) {
                 opened(new CertificateKeeper(
-                                client,
-                                clock,
-                                options.namespace(),
-                                webhook.configuration(),
-                                CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace())))
+                                client, clock, options.namespace(), webhook.configuration(), hosts(webhook)))
                         .start();
             }
             store.start(SYNC);
@@ -244,6 +246,12 @@ public final class Operator implements AutoCloseable {
                     }
                 })
                 .start();
+    }
+
+    private List<String> hosts(WebhookOptions webhook) {
+        List<String> hosts = new ArrayList<>(CertificateKeeper.hosts(WebhookOptions.SERVICE, options.namespace()));
+        hosts.addAll(webhook.hosts());
+        return hosts;
     }
 
     private static void join(CompletableFuture<Void> done) {

@@ -74,7 +74,7 @@ final class StandardReconciler implements ServiceReconciler {
         rollout.planned(service, plan.status(), catalog);
         Refusal refusal;
         try {
-            rollout.pin(service, plan.objects(), Set.of());
+            rollout.pin(service, plan.objects(), Set.of(), plan.bare());
             refusal = applier.apply(uid, plan.objects());
         } finally {
             rollout.applied(service);

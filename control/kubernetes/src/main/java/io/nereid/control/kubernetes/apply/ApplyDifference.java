@@ -64,6 +64,14 @@ public final class ApplyDifference {
         return missing != null ? missing : surplus("", "", owned, desired);
     }
 
+    /**
+     * Returns the first field of the desired object that is stored with another value, or not at all; null for none.
+     * Fields that are stored and not desired do not count.
+     */
+    public static @Nullable String changed(ObjectNode desired, ObjectNode stored) {
+        return missing("", "", desired, stored);
+    }
+
     private static @Nullable JsonNode owned(ObjectNode stored, String manager) {
         for (JsonNode entry : stored.path("metadata").path("managedFields")) {
             if (entry.path("manager").asText().equals(manager)

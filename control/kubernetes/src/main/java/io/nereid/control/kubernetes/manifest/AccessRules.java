@@ -112,7 +112,11 @@ final class AccessRules {
         rules.add(rule("", READ, "namespaces"));
         if (options.has(Part.WEBHOOK)) {
             rules.add(named(
-                    rule("admissionregistration.k8s.io", List.of("get", "patch"), "validatingwebhookconfigurations"),
+                    rule(
+                            "admissionregistration.k8s.io",
+                            List.of("get", "patch"),
+                            "validatingwebhookconfigurations",
+                            "mutatingwebhookconfigurations"),
                     options.clusterName()));
         }
         return rules;

@@ -113,6 +113,8 @@ class InstallationTest {
                 .isEqualTo("no");
         assertThat(can(operator, "patch", "validatingwebhookconfigurations/nereid"))
                 .isEqualTo("yes");
+        assertThat(can(operator, "patch", "mutatingwebhookconfigurations/nereid"))
+                .isEqualTo("yes");
         assertThat(can(operator, "patch", "validatingwebhookconfigurations/other"))
                 .isEqualTo("no");
         assertThat(can("nereid:nereid-gateway", "create", "tokenreviews.authentication.k8s.io"))
@@ -153,7 +155,12 @@ class InstallationTest {
         List<ObjectNode> objects = OperatorManifests.of(options, JsonNode::toPrettyString);
         assertThat(objects)
                 .extracting(object -> object.path("kind").asText())
-                .doesNotContain("ClusterRole", "ClusterRoleBinding", "PriorityClass", "ValidatingWebhookConfiguration");
+                .doesNotContain(
+                        "ClusterRole",
+                        "ClusterRoleBinding",
+                        "PriorityClass",
+                        "ValidatingWebhookConfiguration",
+                        "MutatingWebhookConfiguration");
         cluster.kubectl("apply", "-f", file(options).toString());
         String operator = "small:nereid-operator";
         assertThat(can(operator, "create", "deployments.apps", "-n", "team-a")).isEqualTo("yes");

@@ -12,6 +12,7 @@ import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.cluster.ClusterKinds;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -25,7 +26,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Makes and renews the certificate of the webhook in a Secret, and puts the certificates of its authorities into the
- * ValidatingWebhookConfiguration. Run by the leader alone; a replica that still believes to lead does no harm, since the
+ * ValidatingWebhookConfiguration and the MutatingWebhookConfiguration. Run by the leader alone; a replica that still believes to lead does no harm, since the
  * Secret is replaced by version. Looks every minute, so that a deleted Secret and an overwritten bundle come back.
  *
  * <p>Thread-safe. Errors of the API server are logged, and the next look tries again.
@@ -33,16 +34,6 @@ import org.slf4j.LoggerFactory;
 public final class CertificateKeeper implements AutoCloseable {
     /** The name of the Secret. */
     public static final String SECRET = "nereid-webhook-certificate";
-
-    private static final ResourceKind CONFIGURATION = new ResourceKind(
-            "admissionregistration.k8s.io",
-            "v1",
-            "ValidatingWebhookConfiguration",
-            "validatingwebhookconfigurations",
-            "validatingwebhookconfiguration",
-            List.of(),
-            false,
-            List.of());
 
     private static final Duration INTERVAL = Duration.ofMinutes(1);
     private static final Logger LOG = LoggerFactory.getLogger(CertificateKeeper.class);
@@ -58,7 +49,7 @@ public final class CertificateKeeper implements AutoCloseable {
      * Creates a keeper that does nothing before {@link #start}.
      *
      * @param namespace the namespace of the Secret
-     * @param configuration the name of the ValidatingWebhookConfiguration
+     * @param configuration the name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration
      * @param hosts the names under which the API server calls the webhook, see {@link #hosts}
      */
     public CertificateKeeper(
@@ -91,7 +82,7 @@ public final class CertificateKeeper implements AutoCloseable {
     }
 
     /**
-     * Brings Secret and configuration up to date. Blocks for two to four requests.
+     * Brings Secret and configuration up to date. Blocks for three to five requests.
      *
      * @throws ServingException when the API server refuses or is away
      */
@@ -104,7 +95,8 @@ public final class CertificateKeeper implements AutoCloseable {
         if (!wanted.equals(found)) {
             write(secret, wanted);
         }
-        trust(wanted.bundle());
+        trust(ClusterKinds.VALIDATING_WEBHOOK_CONFIGURATION, wanted.bundle());
+        trust(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, wanted.bundle());
     }
 
     private void write(@Nullable ObjectNode secret, WebhookCertificates certificates) {
@@ -131,18 +123,21 @@ public final class CertificateKeeper implements AutoCloseable {
     }
 
     /** Puts the authorities into every webhook of the configuration, which keeps all its other fields. */
-    private void trust(String bundle) {
-        ObjectNode now = client.get(CONFIGURATION, null, configuration);
+    private void trust(ResourceKind kind, String bundle) {
+        ObjectNode now = client.get(kind, null, configuration);
         if (now == null) {
             LOG.warn(
-                    "there is no ValidatingWebhookConfiguration {}: services are not validated before they are stored;"
-                            + " apply the output of nereid operator manifests",
-                    configuration);
+                    "there is no {} {}: {}; apply the output of nereid operator manifests",
+                    kind.kind(),
+                    configuration,
+                    kind.equals(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION)
+                            ? "new pods of Deployments that KServe has made start without their models"
+                            : "services are not validated before they are stored");
             return;
         }
         String encoded = Base64.getEncoder().encodeToString(bundle.getBytes(StandardCharsets.UTF_8));
         ObjectNode patch = JsonNodeFactory.instance.objectNode();
-        patch.put("apiVersion", CONFIGURATION.apiVersion()).put("kind", CONFIGURATION.kind());
+        patch.put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
         patch.putObject("metadata").put("name", configuration);
         boolean different = false;
         for (JsonNode webhook : now.path("webhooks")) {
@@ -155,8 +150,8 @@ public final class CertificateKeeper implements AutoCloseable {
                     .put("caBundle", encoded);
         }
         if (different) {
-            client.apply(CONFIGURATION, patch);
-            LOG.info("the API server trusts the authorities of the webhook's certificate");
+            client.apply(kind, patch);
+            LOG.info("{}: the API server trusts the authorities of the webhook's certificate", kind.kind());
         }
     }
 

@@ -120,6 +120,18 @@ public final class ClusterClient {
         return replace("update", kind, "", object);
     }
 
+    /**
+     * What the API server would store of an object that replaces the one of its name, with the defaults that it sets; nothing is
+     * stored.
+     *
+     * @throws ServingException NOT_FOUND when there is none of that name; INVALID_ARGUMENT when it would be refused
+     */
+    public ObjectNode dryRunUpdate(ResourceKind kind, ObjectNode object) {
+        count("dry-run", kind);
+        String path = path(kind, object) + managed(FIELD_MANAGER) + UNVALIDATED + "&dryRun=All";
+        return send(kind, object, "PUT", path, ApiRequests.JSON_TYPE);
+    }
+
     /** Replaces the status of an object, with the same rule for its {@code resourceVersion}. */
     public ObjectNode updateStatus(ResourceKind kind, ObjectNode object) {
         return replace("update-status", kind, "/status", object);

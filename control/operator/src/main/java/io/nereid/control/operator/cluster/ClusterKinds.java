@@ -19,8 +19,24 @@ public final class ClusterKinds {
     public static final ResourceKind INGRESS = kind("networking.k8s.io", "v1", "Ingress", "ingresses");
     public static final ResourceKind HTTP_ROUTE = kind("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
     public static final ResourceKind SCALED_OBJECT = kind("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects");
+    public static final ResourceKind VALIDATING_WEBHOOK_CONFIGURATION =
+            ofCluster("ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
+    public static final ResourceKind MUTATING_WEBHOOK_CONFIGURATION =
+            ofCluster("MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
 
     private ClusterKinds() {}
+
+    private static ResourceKind ofCluster(String kind, String plural) {
+        return new ResourceKind(
+                "admissionregistration.k8s.io",
+                "v1",
+                kind,
+                plural,
+                kind.toLowerCase(Locale.ROOT),
+                List.of(),
+                false,
+                List.of());
+    }
 
     private static ResourceKind kind(String group, String version, String kind, String plural) {
         return new ResourceKind(

@@ -73,6 +73,13 @@ public final class ObjectApplier {
                 LOG.debug("{} {} is applied: {}", key.kind(), key.name(), difference);
                 try {
                     ResourceKind kind = objects.kind(object);
+                    if (before != null && FieldTransfer.isNeeded(before) && !keepsTemplate(object)) {
+                        FieldTransfer.run(
+                                client,
+                                kind,
+                                object.path("metadata").path("namespace").asText(),
+                                key.name());
+                    }
                     objects.written(kind, client.apply(kind, object));
                 } catch (ServingException e) {
                     if (!isRefusal(e.code())) {
@@ -93,6 +100,12 @@ public final class ObjectApplier {
             }
         });
         return null;
+    }
+
+    /** Whether an apply leaves the template of a Deployment to its other manager, who then owns the rest of it as well. */
+    private static boolean keepsTemplate(ObjectNode object) {
+        return object.path("kind").asText().equals("Deployment")
+                && !object.path("spec").has("template");
     }
 
     /**

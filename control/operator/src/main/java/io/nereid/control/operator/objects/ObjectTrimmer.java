@@ -53,6 +53,8 @@ public final class ObjectTrimmer {
         metadata.path("managedFields").forEach(entry -> {
             if (isOurs(entry)) {
                 fields.add(entry);
+            } else if (FieldTransfer.isMaker(entry)) {
+                fields.add(FieldTransfer.trace(entry));
             }
         });
         metadata.set("managedFields", fields);

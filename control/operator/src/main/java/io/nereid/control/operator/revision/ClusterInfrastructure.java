@@ -225,7 +225,7 @@ public final class ClusterInfrastructure implements Infrastructure {
         }
         Refusal refusal;
         try {
-            rollout.pin(resource, desired, older(plan));
+            rollout.pin(resource, desired, older(plan), List.of());
             refusal = applier.apply(owner.uid(), desired);
         } finally {
             rollout.applied(resource);

@@ -3,6 +3,7 @@
 package io.nereid.control.operator.upgrade;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Clock;
@@ -38,6 +39,10 @@ import org.slf4j.LoggerFactory;
  * <p>The next services get their turn when the ones before have all their pods again. While one of them does not get them,
  * no other one follows. Services that are not ready for another reason are left alone.
  *
+ * <p>A Deployment that KServe's controller has made keeps the template that it has for as long as that is the one that
+ * KServe would write ({@link KserveTemplates}): a take-over restarts no pod. What KServe adds to pods is added by the
+ * operator's webhook then; where there is none, such Deployments get the operator's template in their turn.
+ *
  * <p>Thread-safe for different services.
  */
 public final class TemplateRollout {
@@ -59,6 +64,7 @@ public final class TemplateRollout {
     private final String shipped;
     private final int budget;
     private final Clock clock;
+    private final KserveTemplates kserve;
     private volatile ChangeListener listener = (graph, namespace, name) -> {};
 
     /** The services that wait for their turn, in the order in which they came. */
@@ -80,9 +86,13 @@ public final class TemplateRollout {
 
     private record Waiting(String namespace, String name) {}
 
-    /** @param shipped the resources that come with the operator; empty for none */
-    public TemplateRollout(ServiceObjects objects, UpgradeOptions options, String shipped, Clock clock) {
-        this(objects::of, objects::upgrading, options, shipped, clock);
+    /**
+     * @param shipped the resources that come with the operator; empty for none
+     * @param kserve the templates of KServe that stay
+     */
+    public TemplateRollout(
+            ServiceObjects objects, UpgradeOptions options, String shipped, Clock clock, KserveTemplates kserve) {
+        this(objects::of, objects::upgrading, options, shipped, clock, kserve);
     }
 
     /**
@@ -94,7 +104,9 @@ public final class TemplateRollout {
             Supplier<List<ObjectNode>> deployments,
             UpgradeOptions options,
             String shipped,
-            Clock clock) {
+            Clock clock,
+            KserveTemplates kserve) {
+        this.kserve = kserve;
         this.objects = objects;
         this.deployments = deployments;
         this.shipped = options.version() + "\n" + shipped;
@@ -108,8 +120,12 @@ public final class TemplateRollout {
         this.listener = listener;
     }
 
-    /** A Deployment that is to get a template that differs because the operator is another one. */
-    private record Held(ObjectNode desired, ObjectNode owned, TemplateStamp before) {}
+    /**
+     * A Deployment that is to get a template that differs because the operator is another one.
+     *
+     * @param owned what the operator has applied of it; null for nothing, as of a Deployment of KServe
+     */
+    private record Held(ObjectNode desired, @Nullable ObjectNode owned, TemplateStamp before) {}
 
     /**
      * What a service is planned from, and whether its pods are from before. Immutable.
@@ -169,9 +185,11 @@ public final class TemplateRollout {
      *
      * @param desired the objects to apply; changed
      * @param snapshots Deployments that follow no change of the service's inputs, such as those of older revisions
+     * @param bare the same objects before anything is added to the pods, as KServe would write them; empty for objects
+     *     that KServe does not make
      * @return whether the service waits for its turn. {@link #applied} must be called once the objects are written
      */
-    public boolean pin(ObjectNode service, List<ObjectNode> desired, Set<String> snapshots) {
+    public boolean pin(ObjectNode service, List<ObjectNode> desired, Set<String> snapshots, List<ObjectNode> bare) {
         String uid = service.path("metadata").path("uid").asText();
         Planned now = planned.get(uid);
         if (now == null) {
@@ -179,6 +197,7 @@ public final class TemplateRollout {
             return false;
         }
         Map<ObjectKey, ObjectNode> stored = objects.apply(uid);
+        boolean asked = service.path("metadata").path("annotations").has(NOW);
         List<Held> held = new ArrayList<>();
         boolean complete = true;
         boolean failing = false;
@@ -200,11 +219,25 @@ public final class TemplateRollout {
                 continue;
             }
             ObjectNode owned = before == null ? null : OwnedFields.of(before, ClusterClient.FIELD_MANAGER);
+            TemplateStamp stamp = present;
+            if (before != null && !asked && (owned == null || stamp != null && stamp.isOfKserve())) {
+                ObjectNode plain = KserveTemplates.find(bare, object);
+                TemplateStamp wanted = TemplateStamp.ofKserve(now);
+                if (plain != null && kserve.stay() && (wanted.equals(stamp) || kserve.isPresent(plain, before))) {
+                    wanted.on(object);
+                    keep(new Held(object, null, wanted), desired);
+                    continue;
+                }
+                if (plain != null && (stamp == null || stamp.inputs().equals(now.inputs()))) {
+                    held.add(new Held(object, null, new TemplateStamp(TemplateStamp.UNKNOWN, now.inputs(), "")));
+                    complete &= isComplete(before);
+                    continue;
+                }
+            }
             if (before == null || owned == null) {
                 new TemplateStamp(now.form(), now.inputs(), "").on(object);
                 continue;
             }
-            TemplateStamp stamp = present;
             String inputs = snapshots.contains(name) && stamp != null ? stamp.inputs() : now.inputs();
             if (!differs(object, owned, before)) {
                 TemplateStamp kept = stamp != null && stamp.inputs().equals(inputs)
@@ -251,9 +284,16 @@ public final class TemplateRollout {
 
     /** Keeps the template, and the ports of the Service that leads to its pods. */
     private void keep(Held held, List<ObjectNode> desired) {
-        held.desired
-                .withObjectProperty("spec")
-                .set("template", held.owned.path("spec").path("template"));
+        JsonNode template = held.owned == null
+                ? MissingNode.getInstance()
+                : held.owned.path("spec").path("template");
+        ObjectNode spec = held.desired.withObjectProperty("spec");
+        if (template.isMissingNode()) {
+            // It stays that of KServe, whose fields an apply without them leaves alone.
+            spec.remove("template");
+            return;
+        }
+        spec.set("template", template);
         JsonNode selector = held.desired.path("spec").path("selector").path("matchLabels");
         for (ObjectNode object : desired) {
             if (object.path("kind").asText().equals("Service")

@@ -22,6 +22,19 @@ record TemplateStamp(String form, String inputs, String from) {
     /** The form of a template that was planned before Deployments had this annotation. */
     static final String UNKNOWN = "unknown";
 
+    /** The beginning of the form of a template that KServe's controller has written, before the operator's own. */
+    private static final String KSERVE = "kserve-";
+
+    /** The stamp of a Deployment that keeps the template of KServe. */
+    static TemplateStamp ofKserve(TemplateRollout.Planned now) {
+        return new TemplateStamp(KSERVE + now.form(), now.inputs(), "");
+    }
+
+    /** Whether the template is one of KServe. */
+    boolean isOfKserve() {
+        return form.startsWith(KSERVE);
+    }
+
     /** The stamp of a stored Deployment; null when it has none. */
     static @Nullable TemplateStamp of(ObjectNode deployment) {
         JsonNode annotations = deployment.path("metadata").path("annotations");

@@ -47,15 +47,9 @@ final class AdmissionReviewer {
      * @throws ServingException INVALID_ARGUMENT for what is not a review
      */
     ObjectNode review(JsonNode review) {
-        JsonNode request = review.path("request");
-        if (!review.path("apiVersion").asText("").equals(VERSION) || !request.hasNonNull("uid")) {
-            throw ServingException.invalidArgument(
-                    "the body is not an AdmissionReview of " + VERSION + " with a request");
-        }
-        ObjectNode answer = JsonNodeFactory.instance.objectNode();
-        answer.put("apiVersion", VERSION).put("kind", "AdmissionReview");
-        ObjectNode response = answer.putObject("response");
-        response.put("uid", request.path("uid").asText());
+        JsonNode request = request(review);
+        ObjectNode answer = answer(request);
+        ObjectNode response = (ObjectNode) answer.get("response");
         try {
             List<String> warnings = warnings(request);
             response.put("allowed", true);
@@ -66,14 +60,41 @@ final class AdmissionReviewer {
             if (e.code() != ErrorCode.INVALID_ARGUMENT) {
                 throw e;
             }
-            response.put("allowed", false);
-            response.putObject("status")
-                    .put("status", "Failure")
-                    .put("code", 403)
-                    .put("reason", "Forbidden")
-                    .put("message", e.describe());
+            refuse(response, e.describe());
         }
         return answer;
+    }
+
+    /**
+     * The request of a review.
+     *
+     * @throws ServingException INVALID_ARGUMENT for what is not a review
+     */
+    static JsonNode request(JsonNode review) {
+        JsonNode request = review.path("request");
+        if (!review.path("apiVersion").asText("").equals(VERSION) || !request.hasNonNull("uid")) {
+            throw ServingException.invalidArgument(
+                    "the body is not an AdmissionReview of " + VERSION + " with a request");
+        }
+        return request;
+    }
+
+    /** A review with an empty response to a request. */
+    static ObjectNode answer(JsonNode request) {
+        ObjectNode answer = JsonNodeFactory.instance.objectNode();
+        answer.put("apiVersion", VERSION).put("kind", "AdmissionReview");
+        answer.putObject("response").put("uid", request.path("uid").asText());
+        return answer;
+    }
+
+    /** Makes a response a refusal. */
+    static void refuse(ObjectNode response, String message) {
+        response.put("allowed", false);
+        response.putObject("status")
+                .put("status", "Failure")
+                .put("code", 403)
+                .put("reason", "Forbidden")
+                .put("message", message);
     }
 
     private List<String> warnings(JsonNode request) {

@@ -75,7 +75,7 @@ public final class Webhook implements AutoCloseable {
         if (closed || context == null) {
             return;
         }
-        WebhookServer made = new WebhookServer(options.port(), file.path(), context);
+        WebhookServer made = new WebhookServer(options.port(), file.path(), context, client, namespace);
         int unused = made.start();
         server = made;
     }

@@ -5,12 +5,14 @@ package io.nereid.control.operator.webhook;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.access.Operation;
 import io.nereid.control.api.admission.Admission;
 import io.nereid.control.api.admission.Site;
+import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.HttpExchange;
@@ -27,24 +29,30 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Serves the validating webhook at {@code POST /validate} over TLS. It accepts what the API server sends: two objects of
- * at most 1.5 MB, within seconds. When it cannot answer, the API server goes on without it ({@code failurePolicy:
- * Ignore}), so an internal error is answered with 500 and is not a refusal. Every client may ask: an answer tells nothing
- * but whether the client's own object is valid. Thread-safe.
+ * Serves the validating webhook at {@code POST /validate} over TLS, and at {@code POST /mutate-pods} the one that completes
+ * pods of KServe's templates. It accepts what the API server sends: two objects of at most 1.5 MB, within seconds. When
+ * the validating one cannot answer, the API server goes on without it ({@code failurePolicy: Ignore}), so an internal
+ * error is answered with 500 and is not a refusal; pods are refused then. Every client may ask: an answer tells nothing
+ * but whether the client's own object is valid, and what a pod of a service gets, which are references to secrets and no
+ * values. Thread-safe.
  *
  * <pre>{@code
- * try (WebhookServer webhook = new WebhookServer(9443, file.path(), context)) {
+ * try (WebhookServer webhook = new WebhookServer(9443, file.path(), context, client, "nereid")) {
  *     webhook.start();
  * }
  * }</pre>
  */
 public final class WebhookServer implements AutoCloseable {
-    /** The path of the webhook. */
+    /** The path of the webhook that validates resources. */
     public static final String PATH = "/validate";
+
+    /** The path of the webhook that completes pods of KServe's templates. */
+    public static final String PODS = "/mutate-pods";
 
     private static final int MAX_BODY = 4 << 20;
     private static final int MAX_WAITING = 128;
@@ -53,6 +61,7 @@ public final class WebhookServer implements AutoCloseable {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final AdmissionReviewer reviewer;
+    private final PodMutator pods;
     private final Server server;
     private final ThreadPoolExecutor threads = Threads.pool("nereid-webhook", 2);
     private final AtomicInteger waiting = new AtomicInteger();
@@ -62,8 +71,12 @@ public final class WebhookServer implements AutoCloseable {
      *
      * @param port the port on all addresses; 0 for any free one
      * @param certificate a file of PEM with the certificate and its key, which is polled
+     * @param client reads what pods need
+     * @param home the operator's own namespace
      */
-    public WebhookServer(int port, Path certificate, ClusterAdmissionContext context) {
+    public WebhookServer(
+            int port, Path certificate, ClusterAdmissionContext context, ClusterClient client, String home) {
+        this.pods = new PodMutator(context, client, home);
         this.reviewer = new AdmissionReviewer(
                 new Admission(context, Site.KUBERNETES), new Admission(context.latest(), Site.KUBERNETES));
         ServerOptions options = ServerOptions.builder()
@@ -101,11 +114,13 @@ public final class WebhookServer implements AutoCloseable {
 
         @Override
         public List<HttpRoute> httpRoutes() {
-            return List.of(HttpRoute.post(PATH, Operation.METADATA, WebhookServer.this::handle));
+            return List.of(
+                    HttpRoute.post(PATH, Operation.METADATA, exchange -> handle(exchange, reviewer::review)),
+                    HttpRoute.post(PODS, Operation.METADATA, exchange -> handle(exchange, pods::review)));
         }
     }
 
-    private void handle(HttpExchange exchange) {
+    private void handle(HttpExchange exchange, Function<JsonNode, ObjectNode> review) {
         MemoryRegion body = exchange.body();
         byte[] bytes = new byte[body.size()];
         body.getBytes(0, bytes, 0, bytes.length);
@@ -116,17 +131,16 @@ public final class WebhookServer implements AutoCloseable {
         }
         threads.execute(() -> {
             try {
-                exchange.reply(answer(bytes));
+                exchange.reply(answer(bytes, review));
             } finally {
                 waiting.decrementAndGet();
             }
         });
     }
 
-    private HttpReply answer(byte[] bytes) {
+    private static HttpReply answer(byte[] bytes, Function<JsonNode, ObjectNode> review) {
         try {
-            JsonNode review = JSON.readTree(bytes);
-            byte[] answer = JSON.writeValueAsBytes(reviewer.review(review));
+            byte[] answer = JSON.writeValueAsBytes(review.apply(JSON.readTree(bytes)));
             return HttpReply.json(200, answer, answer.length);
         } catch (JsonProcessingException e) {
             return HttpReply.error(400, "the body is not JSON: " + e.getOriginalMessage());

@@ -40,7 +40,8 @@ class TemplateRolloutTest {
                 () -> List.copyOf(stored.values()),
                 new UpgradeOptions(version, budget),
                 "",
-                Clock.system());
+                Clock.system(),
+                KserveTemplates.none());
         rollout.onChange((graph, namespace, name) -> woken.add(name));
         return rollout;
     }
@@ -61,7 +62,7 @@ class TemplateRolloutTest {
         String name = service.path("metadata").path("name").asText();
         ObjectNode deployment = desired(name, image);
         operator.planned(service, tree("{}"), RuntimeCatalog.builtIn());
-        boolean waits = operator.pin(service, List.of(deployment), Set.of());
+        boolean waits = operator.pin(service, List.of(deployment), Set.of(), List.of());
         store(deployment);
         operator.applied(service);
         String now = deployment.at("/spec/template/spec/containers/0/image").asText();
@@ -188,5 +189,88 @@ class TemplateRolloutTest {
         ObjectNode changed = service("a");
         changed.withObject("/spec/predictor/model").put("storageUri", "gs://models/other");
         assertThat(reconcile(second, changed, "v2")).isEqualTo("v2");
+    }
+
+    /** Has an operator take a Deployment of KServe over; returns whether its template stays. */
+    private boolean keeps(TemplateRollout operator, ObjectNode service, String bareImage) {
+        String name = service.path("metadata").path("name").asText();
+        ObjectNode deployment = desired(name, "whole");
+        operator.planned(service, tree("{}"), RuntimeCatalog.builtIn());
+        operator.pin(service, List.of(deployment), Set.of(), List.of(desired(name, bareImage)));
+        operator.applied(service);
+        stored.get(name).withObject("/metadata").set("annotations", deployment.at("/metadata/annotations"));
+        boolean kept = !deployment.path("spec").has("template");
+        if (!kept) {
+            stored.get(name).set("status", tree("{'replicas':2,'updatedReplicas':1}"));
+        }
+        return kept;
+    }
+
+    private TemplateRollout operator(String version, boolean stay) {
+        return new TemplateRollout(
+                uid -> Map.of(new ObjectKey("Deployment", uid), stored.get(uid)),
+                () -> List.copyOf(stored.values()),
+                new UpgradeOptions(version, 1),
+                "",
+                Clock.system(),
+                new KserveTemplates(deployment -> deployment, stay));
+    }
+
+    private void madeByKserve(String name) {
+        stored.put(name, desired(name, "kserve"));
+        ready(name);
+    }
+
+    private String stamp(String name) {
+        return stored.get(name)
+                .at("/metadata/annotations")
+                .path(TemplateStamp.ANNOTATION)
+                .asText();
+    }
+
+    @Test
+    void aTemplateOfKserveStaysWhileKserveWouldWriteIt() {
+        madeByKserve("a");
+        TemplateRollout first = operator("1", true);
+        assertThat(keeps(first, service("a"), "kserve")).isTrue();
+        assertThat(stamp("a")).startsWith("kserve-");
+        // A change of the service that does not reach KServe's template, and another version of the operator.
+        ObjectNode labelled = service("a");
+        labelled.withObject("/metadata/labels").put("team", "blue");
+        assertThat(keeps(first, labelled, "kserve")).isTrue();
+        assertThat(keeps(operator("2", true), labelled, "kserve")).isTrue();
+        // A change that does.
+        ObjectNode changed = service("a");
+        changed.withObject("/spec/predictor/model").put("storageUri", "gs://models/other");
+        assertThat(keeps(first, changed, "other")).isFalse();
+        assertThat(stamp("a")).doesNotStartWith("kserve-");
+    }
+
+    @Test
+    void templatesOfKserveThatDoNotStayComeInTheirTurn() {
+        madeByKserve("old");
+        madeByKserve("older");
+        TemplateRollout first = operator("1", true);
+        assertThat(keeps(first, service("old"), "newer")).isFalse();
+        assertThat(keeps(first, service("older"), "newer"))
+                .as("waits for its turn")
+                .isTrue();
+        madeByKserve("a");
+        madeByKserve("b");
+        TemplateRollout without = operator("1", false);
+        stored.remove("old");
+        assertThat(keeps(without, service("a"), "kserve")).isFalse();
+        assertThat(keeps(without, service("b"), "kserve")).isTrue();
+        assertThat(stamp("b")).startsWith("unknown.");
+    }
+
+    @Test
+    void aServiceThatAsksForItGetsTheTemplateOfTheOperator() {
+        madeByKserve("a");
+        TemplateRollout first = operator("1", true);
+        assertThat(keeps(first, service("a"), "kserve")).isTrue();
+        ObjectNode asked = service("a");
+        asked.withObject("/metadata/annotations").put(TemplateRollout.NOW, "today");
+        assertThat(keeps(first, asked, "kserve")).isFalse();
     }
 }

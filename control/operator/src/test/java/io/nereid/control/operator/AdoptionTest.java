@@ -1,0 +1,550 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.operator;
+
+import static io.nereid.control.operator.OperatorCluster.HOME;
+import static io.nereid.control.operator.OperatorCluster.tree;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.fabric8.kubernetes.client.KubernetesClient;
+import io.fabric8.kubernetes.client.KubernetesClientException;
+import io.nereid.base.Clock;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.manifest.ManifestOptions;
+import io.nereid.control.kubernetes.manifest.OperatorManifests;
+import io.nereid.control.operator.adopt.AdoptionPlan;
+import io.nereid.control.operator.adopt.ServiceAdoption;
+import io.nereid.control.operator.certificate.CertificateKeeper;
+import io.nereid.control.operator.cluster.ClusterClient;
+import io.nereid.control.operator.cluster.ClusterKinds;
+import io.nereid.control.operator.upgrade.UpgradeOptions;
+import io.nereid.control.operator.webhook.Webhook;
+import io.nereid.control.operator.webhook.WebhookOptions;
+import io.nereid.testing.kubernetes.FakeNode;
+import io.nereid.testing.kubernetes.PodRunner;
+import io.nereid.testing.kubernetes.TestCluster;
+import java.io.IOException;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
+
+/**
+ * The operator takes over services whose objects are as KServe's controller has stored them, on a real control plane that
+ * asks the operator's webhook for their pods.
+ */
+@Execution(ExecutionMode.SAME_THREAD)
+class AdoptionTest {
+    private static final int SERVICES = 200;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final String STAMP = "nereid.io/template";
+
+    /** Cases that are not of this test: other kinds, and a service for which KServe never comes to rest. */
+    private static final Set<String> LEFT =
+            Set.of("cfg-localmodel", "graph-waits", "multi-model", "refused", "workers");
+
+    @TempDir
+    static Path directory;
+
+    private static final List<FakeNode> NODES = new ArrayList<>();
+    private static OperatorCluster fixture;
+    private static TestCluster cluster;
+    private static ClusterClient client;
+    private static CertificateKeeper keeper;
+    private static Webhook webhook;
+
+    @BeforeAll
+    static void start() throws Exception {
+        fixture = OperatorCluster.start(directory);
+        cluster = fixture.cluster();
+        client = fixture.client();
+        cluster.define(Stream.of(
+                        definition("gateway.networking.k8s.io", "v1", "HTTPRoute"),
+                        definition("keda.sh", "v1alpha1", "ScaledObject"))
+                .map(ObjectNode::toString)
+                .toList());
+        // A node has 64 processors, and most pods ask for one.
+        for (int i = 2; i < 7; i++) {
+            NODES.add(new FakeNode(cluster.client(), "node-" + i, "10.244." + i, PodRunner.READY));
+        }
+        settings(tree("{}"));
+        int port = free();
+        webhook = new Webhook(client, HOME, new WebhookOptions(port, HOME, condition -> {}));
+        webhook.start();
+        ObjectNode pods = configuration();
+        ((ObjectNode) pods.path("webhooks").path(0))
+                .putObject("clientConfig")
+                .put("url", "https://127.0.0.1:" + port + "/mutate-pods");
+        ObjectNode unused = client.create(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, pods);
+        List<String> hosts = new ArrayList<>(CertificateKeeper.hosts(WebhookOptions.SERVICE, HOME));
+        hosts.add("127.0.0.1");
+        keeper = new CertificateKeeper(client, Clock.system(), HOME, HOME, hosts);
+        keeper.start();
+        until(
+                "the API server trusts the webhook",
+                () -> client.get(ClusterKinds.MUTATING_WEBHOOK_CONFIGURATION, null, HOME)
+                        .at("/webhooks/0/clientConfig")
+                        .has("caBundle"));
+    }
+
+    /** The configuration of an installation. */
+    private static ObjectNode configuration() {
+        return OperatorManifests.of(ManifestOptions.of("nereid:1"), JsonNode::toString).stream()
+                .filter(one -> one.path("kind").asText().equals("MutatingWebhookConfiguration"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    private static ObjectNode definition(String group, String version, String kind) {
+        String plural = kind.toLowerCase(java.util.Locale.ROOT) + "s";
+        return tree("{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':{'name':'"
+                + plural + "." + group + "','annotations':{'api-approved.kubernetes.io':'unapproved, for a test'}},"
+                + "'spec':{'group':'" + group + "','scope':'Namespaced','names':{"
+                + "'kind':'" + kind + "','plural':'" + plural + "'},'versions':[{'name':'" + version
+                + "','served':true,'storage':true,'subresources':{'status':{}},'schema':{'openAPIV3Schema':{'type':"
+                + "'object','x-kubernetes-preserve-unknown-fields':true}}}]}}");
+    }
+
+    private static int free() throws IOException {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        }
+    }
+
+    @AfterAll
+    static void stop() {
+        List<AutoCloseable> all = new ArrayList<>(NODES);
+        all.add(webhook);
+        all.add(keeper);
+        all.add(fixture);
+        for (AutoCloseable one : all) {
+            try {
+                if (one != null) {
+                    one.close();
+                }
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        }
+    }
+
+    /** Writes KServe's settings with the changes of a profile. */
+    private static void settings(JsonNode profile) {
+        ObjectNode settings = KserveCatalog.settings();
+        settings.withObjectProperty("deploy").put("defaultDeploymentMode", "Standard");
+        profile.path("config")
+                .properties()
+                .forEach(section -> section.getValue()
+                        .properties()
+                        .forEach(field ->
+                                settings.withObjectProperty(section.getKey()).set(field.getKey(), field.getValue())));
+        ObjectNode map = tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config',"
+                + "'namespace':'" + HOME + "'}}");
+        settings.properties()
+                .forEach(one -> map.withObjectProperty("data")
+                        .put(
+                                one.getKey(),
+                                one.getValue().isTextual()
+                                        ? one.getValue().asText()
+                                        : one.getValue().toString()));
+        client.apply(ResourceKinds.CONFIG_MAP, map);
+        profile.path("objects").forEach(one -> {
+            if (one.path("kind").asText().equals("ConfigMap")) {
+                ObjectNode own = one.deepCopy();
+                own.withObjectProperty("metadata").put("namespace", HOME);
+                client.apply(ResourceKinds.CONFIG_MAP, own);
+            }
+        });
+    }
+
+    private static final class Running implements AutoCloseable {
+        final KubernetesClient own = cluster.connect();
+        final KubernetesClient leases = cluster.connect();
+        final Operator operator;
+
+        Running(String identity) throws IOException {
+            operator = new Operator(
+                    new OperatorOptions(
+                            HOME,
+                            Set.of(),
+                            identity,
+                            0,
+                            null,
+                            new WebhookOptions(free(), HOME, condition -> {}, List.of("127.0.0.1")),
+                            new UpgradeOptions("1", 1)),
+                    own,
+                    leases,
+                    () -> {});
+            operator.start();
+            until("the operator leads", operator::isLeader);
+        }
+
+        @Override
+        public void close() {
+            operator.close();
+            own.close();
+            leases.close();
+        }
+    }
+
+    private static String events(String namespace) {
+        try {
+            return "\n" + cluster.kubectl("get", "events", "-n", namespace);
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    private static void until(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+        while (!condition.getAsBoolean()) {
+            assertThat(System.nanoTime()).as(what).isLessThan(end);
+            LockSupport.parkNanos(100_000_000);
+        }
+    }
+
+    private static void namespace(String name) {
+        try {
+            cluster.client().raw("/api/v1/namespaces", "POST", "{\"metadata\":{\"name\":\"" + name + "\"}}");
+        } catch (KubernetesClientException e) {
+            assertThat(e.getCode()).isEqualTo(409);
+        }
+        until("a service account", () -> client.get(ResourceKinds.SERVICE_ACCOUNT, name, "default") != null);
+    }
+
+    private static Map<String, ObjectNode> deployments(String namespace) {
+        Map<String, ObjectNode> all = new TreeMap<>();
+        client.list(ClusterKinds.DEPLOYMENT, namespace)
+                .forEach(one -> all.put(
+                        one.path("metadata").path("namespace").asText() + "/"
+                                + one.path("metadata").path("name").asText(),
+                        one));
+        return all;
+    }
+
+    private static JsonNode template(String namespace, String name) {
+        return deployments(namespace).get(namespace + "/" + name).at("/spec/template");
+    }
+
+    private static String stamp(ObjectNode deployment) {
+        return deployment.path("metadata").path("annotations").path(STAMP).asText("");
+    }
+
+    /** What a service's status says, but for what Nereid adds to it. */
+    private static JsonNode said(JsonNode status) {
+        ObjectNode said = JSON.createObjectNode();
+        for (String field :
+                List.of("url", "address", "components", "clusterServingRuntimeName", "servingRuntimeName")) {
+            said.set(field, status.path(field));
+        }
+        status.path("conditions").forEach(one -> {
+            if (!one.path("type").asText().equals("FieldsWithoutEffect")) {
+                said.set(one.path("type").asText(), one.path("status"));
+            }
+        });
+        return said;
+    }
+
+    @Test
+    void twoHundredServicesKeepTheirTemplatesUntilASpecificationChanges() throws Exception {
+        String namespace = "many";
+        namespace(namespace);
+        IntStream.range(0, SERVICES).parallel().forEach(i -> {
+            List<ObjectNode> objects = KserveObjects.service(namespace, "s" + i);
+            ObjectNode service = KserveObjects.createService(
+                    cluster.client(), objects.get(0), objects.get(0).path("status"));
+            String uid = service.path("metadata").path("uid").asText();
+            objects.subList(1, objects.size())
+                    .forEach(one -> KserveObjects.create(cluster.client(), KserveObjects.owned(one, uid)));
+        });
+        Map<String, ObjectNode> before = deployments(namespace);
+        assertThat(before).hasSize(SERVICES);
+        List<ServiceAdoption> planned = new AdoptionPlan(cluster.client(), HOME, true).of(Set.of(namespace));
+        assertThat(planned).hasSize(SERVICES).allSatisfy(one -> {
+            assertThat(one.template()).isEqualTo(ServiceAdoption.Template.KEPT);
+            assertThat(one.changes()).isEmpty();
+            assertThat(one.isQuiet()).isTrue();
+        });
+        assertThat(new AdoptionPlan(cluster.client(), HOME, false).of(Set.of(namespace)))
+                .allSatisfy(one -> assertThat(one.template()).isEqualTo(ServiceAdoption.Template.ROLLS));
+        assertThat(deployments(namespace)).isEqualTo(before);
+        Running running = new Running("many");
+        try {
+            until(
+                    "all are taken over",
+                    () -> deployments(namespace).values().stream()
+                            .noneMatch(one -> stamp(one).isEmpty()));
+            Map<String, ObjectNode> after = deployments(namespace);
+            after.forEach((name, deployment) -> {
+                assertThat(deployment.path("spec"))
+                        .as(name)
+                        .isEqualTo(before.get(name).path("spec"));
+                assertThat(stamp(deployment)).startsWith("kserve-");
+            });
+            // An operator that starts again leaves them alone, too.
+            running.close();
+            running = new Running("many-again");
+            ObjectNode patch = tree("{'spec':{'predictor':{'model':{'env':[{'name':'FIRST','value':'1'}]}}}}");
+            ObjectNode unused = client.merge(ResourceKinds.INFERENCE_SERVICE, namespace, "s7", patch);
+            until(
+                    "the changed service has a new template",
+                    () -> !template(namespace, "s7-predictor")
+                            .equals(before.get(namespace + "/s7-predictor").at("/spec/template")));
+            ObjectNode changed = deployments(namespace).get(namespace + "/s7-predictor");
+            JsonNode pod = changed.at("/spec/template/spec");
+            assertThat(pod.at("/initContainers/0/args/0").asText()).isEqualTo("gs://zoo/model");
+            List<String> variables = new ArrayList<>();
+            pod.at("/containers/0/env")
+                    .forEach(one -> variables.add(one.path("name").asText()));
+            assertThat(variables).containsExactlyInAnyOrder("FIRST", "INFERENCE_SERVICE_NAME");
+            assertThat(stamp(changed)).doesNotStartWith("kserve-");
+            deployments(namespace).forEach((name, deployment) -> {
+                if (!name.endsWith("/s7-predictor")) {
+                    assertThat(deployment.path("spec"))
+                            .as(name)
+                            .isEqualTo(before.get(name).path("spec"));
+                }
+            });
+        } finally {
+            running.close();
+        }
+    }
+
+    @Test
+    void everyRecordedServiceKeepsItsTemplateAndItsPodsAreThoseOfKserve() throws Exception {
+        Path recordings = KserveObjects.recordings();
+        assumeTrue(
+                recordings != null, "SKIPPED: no recordings of KServe; set NEREID_KSERVE_GOLDENS to their directory");
+        List<Path> files;
+        try (Stream<Path> all = Files.list(recordings.resolve("shared/inputs"))) {
+            files = all.sorted().toList();
+        }
+        Map<String, List<String>> profiles = new TreeMap<>();
+        for (Path file : files) {
+            String name = file.getFileName().toString().replace(".yaml", "");
+            if (!name.startsWith("kn-") && !LEFT.contains(name)) {
+                profiles.computeIfAbsent(
+                                KserveObjects.read(file).path("profile").asText(), key -> new ArrayList<>())
+                        .add(name);
+            }
+        }
+        List<String> wrong = new ArrayList<>();
+        for (Map.Entry<String, List<String>> profile : profiles.entrySet()) {
+            settings(KserveObjects.read(recordings.resolve("common/profiles/" + profile.getKey() + ".yaml")));
+            try {
+                takeOver(recordings, profile.getKey(), profile.getValue(), wrong);
+            } finally {
+                settings(tree("{}"));
+            }
+        }
+        assertThat(wrong).isEmpty();
+    }
+
+    private static void takeOver(Path recordings, String profile, List<String> cases, List<String> wrong)
+            throws Exception {
+        Map<String, ObjectNode> expected = new TreeMap<>();
+        for (String one : cases) {
+            expected.put(one, KserveObjects.read(recordings.resolve("shared/expected/" + one + ".yaml")));
+            asByKserve(
+                    one, KserveObjects.read(recordings.resolve("shared/inputs/" + one + ".yaml")), expected.get(one));
+        }
+        Map<String, ObjectNode> before = new TreeMap<>();
+        cases.forEach(one -> before.putAll(deployments(one)));
+        cases.forEach(one -> pods(one, expected.get(one), wrong));
+        // Without a Gateway routes are not accepted, and a service that becomes local has another URL than with KServe.
+        Map<String, JsonNode> ready = new TreeMap<>();
+        if (!profile.equals("gateway")) {
+            for (String one : cases) {
+                KserveObjects.services(expected.get(one), "status").forEach((name, status) -> {
+                    JsonNode said = said(status);
+                    if (said.path("Ready").asText().equals("True") && !one.equals("cluster-local")) {
+                        ready.put(one + "/" + name, said);
+                    }
+                });
+            }
+        }
+        assertThat(profile.equals("gateway") || !ready.isEmpty()).isTrue();
+        try (Running running = new Running(profile)) {
+            until(
+                    "all are taken over",
+                    () -> cases.stream()
+                            .flatMap(one -> deployments(one).values().stream())
+                            .noneMatch(one -> stamp(one).isEmpty()));
+            for (String one : cases) {
+                Map<String, ObjectNode> after = deployments(one);
+                before.forEach((name, deployment) -> {
+                    if (name.startsWith(one + "/")) {
+                        ObjectNode now = after.get(name);
+                        if (now == null
+                                || !now.at("/spec/template").equals(deployment.at("/spec/template"))
+                                || !stamp(now).startsWith("kserve-")) {
+                            wrong.add(name + ": " + (now == null ? "gone" : stamp(now)));
+                        }
+                    }
+                });
+            }
+            ready.forEach((key, said) -> {
+                String[] parts = key.split("/");
+                until("the status of " + key + " is as by KServe: " + said, () -> {
+                    ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, parts[0], parts[1]);
+                    return difference("", said, said(service.path("status"))).isEmpty();
+                });
+            });
+        }
+    }
+
+    private static void asByKserve(String namespace, ObjectNode input, ObjectNode expected) {
+        namespace(namespace);
+        input.path("objects").forEach(one -> {
+            if (!Set.of("InferenceService", "InferenceGraph")
+                    .contains(one.path("kind").asText())) {
+                ObjectNode own = one.deepCopy();
+                own.withObjectProperty("metadata").put("namespace", namespace);
+                if (!own.path("kind").asText().equals("ServiceAccount")
+                        || client.get(
+                                        ResourceKinds.SERVICE_ACCOUNT,
+                                        namespace,
+                                        own.at("/metadata/name").asText())
+                                == null) {
+                    KserveObjects.create(cluster.client(), own);
+                }
+            }
+        });
+        Map<String, ObjectNode> statuses = KserveObjects.services(expected, "status");
+        Map<String, String> uids = new TreeMap<>();
+        KserveObjects.services(expected, "stored").forEach((name, stored) -> {
+            ObjectNode service = KserveObjects.createService(
+                    cluster.client(), stored, statuses.getOrDefault(name, JSON.createObjectNode()));
+            uids.put(name, service.path("metadata").path("uid").asText());
+        });
+        KserveObjects.objects(expected).forEach((key, object) -> {
+            String owner = object.at("/metadata/ownerReferences/0/name").asText();
+            if (uids.containsKey(owner)) {
+                KserveObjects.create(cluster.client(), KserveObjects.owned(object, uids.get(owner)));
+            }
+        });
+    }
+
+    /** Compares the pods that the API server made of KServe's templates with those that it made with KServe's webhook. */
+    private static void pods(String namespace, ObjectNode expected, List<String> wrong) {
+        expected.path("pods").forEach(one -> {
+            String of = one.path("of").asText();
+            if (!deployments(namespace).containsKey(namespace + "/" + of)) {
+                return;
+            }
+            List<ObjectNode> found = new ArrayList<>();
+            until("a pod of " + namespace + "/" + of + events(namespace), () -> {
+                found.clear();
+                client.list(ClusterKinds.POD, namespace).forEach(pod -> {
+                    if (pod.at("/metadata/generateName").asText().matches(of + "-[0-9a-z]+-")) {
+                        found.add(pod);
+                    }
+                });
+                return !found.isEmpty();
+            });
+            String difference = difference("", plain((ObjectNode) one.path("pod")), plain(found.get(0)));
+            if (!difference.isEmpty()) {
+                wrong.add("pod of " + namespace + "/" + of + ": " + difference);
+            }
+        });
+    }
+
+    /** A pod without what the API server, the scheduler and the ReplicaSet add to it. */
+    private static JsonNode plain(ObjectNode pod) {
+        ObjectNode plain = JSON.createObjectNode();
+        plain.set("annotations", pod.path("metadata").path("annotations"));
+        ObjectNode labels = plain.putObject("labels");
+        labels.setAll((ObjectNode) pod.path("metadata").path("labels").deepCopy());
+        labels.remove("pod-template-hash");
+        ObjectNode spec = pod.path("spec").deepCopy();
+        spec.remove(List.of(
+                "nodeName", "priority", "preemptionPolicy", "enableServiceLinks", "tolerations", "serviceAccount"));
+        without(spec, "volumes");
+        for (String list : List.of("containers", "initContainers")) {
+            spec.path(list).forEach(container -> without((ObjectNode) container, "volumeMounts"));
+        }
+        // The differences from KServe that golden/differences.txt lists: a reference to a key that is not there, and
+        // headers as a copy.
+        spec.path("initContainers").forEach(container -> {
+            if (container.get("env") instanceof ArrayNode variables) {
+                variables.removeIf(one -> one.path("name").asText().equals("AZURE_TENANT_ID"));
+                variables.forEach(one -> {
+                    if (one.path("name").asText().endsWith("-headers")) {
+                        ((ObjectNode) one).remove(List.of("value", "valueFrom"));
+                    }
+                });
+            }
+        });
+        plain.set("spec", spec);
+        return KserveObjects.sorted(plain);
+    }
+
+    private static void without(ObjectNode object, String list) {
+        if (object.get(list) instanceof ArrayNode elements) {
+            elements.removeIf(one -> one.path("name").asText().startsWith("kube-api-access-"));
+            if (elements.isEmpty()) {
+                object.remove(list);
+            }
+        }
+    }
+
+    private static String difference(String path, JsonNode one, JsonNode other) {
+        if (one.equals(other)) {
+            return "";
+        }
+        if (one.isObject() && other.isObject() || one.isArray() && other.isArray() && one.size() == other.size()) {
+            if (one.isArray()) {
+                for (int i = 0; i < one.size(); i++) {
+                    String found = difference(path + "/" + i, one.get(i), other.get(i));
+                    if (!found.isEmpty()) {
+                        return found;
+                    }
+                }
+                return "";
+            }
+            Set<String> names = new java.util.TreeSet<>();
+            one.fieldNames().forEachRemaining(names::add);
+            other.fieldNames().forEachRemaining(names::add);
+            for (String name : names) {
+                String found = difference(path + "/" + name, one.path(name), other.path(name));
+                if (!found.isEmpty()) {
+                    return found;
+                }
+            }
+            return "";
+        }
+        try {
+            if (one.isTextual()
+                    && other.isTextual()
+                    && one.asText().startsWith("{")
+                    && JSON.readTree(one.asText()).equals(JSON.readTree(other.asText()))) {
+                return "";
+            }
+        } catch (JsonProcessingException e) {
+            // not JSON: they differ
+        }
+        return path + ": KServe " + one + ", found " + other;
+    }
+}
