@@ -113,8 +113,8 @@ class LocalModelControllerTest {
         assertThat(status("b"))
                 .contains("'failed':1", "NodeDownloadError")
                 .contains(
-                        "the LocalModelNodeGroup disk has 1000 bytes, of which other models have 700; modelSize asks for"
-                                + " 400; create the group, raise its storageLimit or delete another model");
+                        "the LocalModelNodeGroup disk has 1000 bytes, of which other models have 700, and modelSize is"
+                                + " 400; raise its storageLimit, or delete another model");
         assertThat(artifacts.fetches).isEqualTo(1);
         assertThat(events).contains("Warning ModelDownloadError");
         store.delete(new Key(CACHES, "", "a"), null);
@@ -127,7 +127,7 @@ class LocalModelControllerTest {
     @Test
     void aMissingGroupIsNamedAndAwaited() {
         cache("iris", "700");
-        assertThat(status("iris")).contains("there is no LocalModelNodeGroup disk");
+        assertThat(status("iris")).contains("there is no LocalModelNodeGroup disk; create it'");
         assertThat(artifacts.fetches).isZero();
         group("1k");
         assertThat(status("iris")).contains("'available':1");

@@ -248,7 +248,7 @@ class OperatorTest {
         try (Running running = new Running("several-nodes")) {
             client.create(ResourceKinds.INFERENCE_SERVICE, service);
             until("the workers are there", () -> object(ClusterKinds.DEPLOYMENT, "big-predictor-worker") != null);
-            Map<String, Long> requests = settled(running, 17);
+            Map<String, Long> requests = settled(running, 3);
             assertThat(requests.keySet()).as("%s", requests).noneMatch(request -> request.endsWith(" delete"));
             List<String> before = identities("1");
             assertThat(before).doesNotContain("");

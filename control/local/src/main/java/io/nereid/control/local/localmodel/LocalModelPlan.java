@@ -108,22 +108,18 @@ record LocalModelPlan(Map<ResourceStore.Key, Model> models, Map<String, Long> li
             String group = one.asText();
             Long limit = limits.get(group);
             if (limit == null) {
-                problems.add("there is no LocalModelNodeGroup " + ValidationErrors.clip(group));
+                problems.add("there is no LocalModelNodeGroup " + ValidationErrors.clip(group) + "; create it");
             } else if (size > limit - used.getOrDefault(group, 0L)) {
                 problems.add(
                         "the LocalModelNodeGroup " + group + " has " + limit + " bytes, of which other models have "
-                                + used.getOrDefault(group, 0L) + "; modelSize asks for " + size);
+                                + used.getOrDefault(group, 0L) + ", and modelSize is " + size
+                                + "; raise its storageLimit, or delete another model");
             } else {
                 used.merge(group, size, Long::sum);
                 return new Model(artifact, namespace, size, group, null);
             }
         }
-        return new Model(
-                artifact,
-                namespace,
-                size,
-                "",
-                String.join("; ", problems) + "; create the group, raise its storageLimit or delete another model");
+        return new Model(artifact, namespace, size, "", String.join("; ", problems));
     }
 
     private static long bytes(JsonNode quantity) {
