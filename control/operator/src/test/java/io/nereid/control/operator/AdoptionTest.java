@@ -341,7 +341,8 @@ class AdoptionTest {
     private static void onlyPodsOfKserveAreSentToTheWebhook(ObjectNode ofKserve, String namespace) {
         namespace("unanswered");
         ObjectNode dead = configuration();
-        dead.withObjectProperty("metadata").put("name", "unanswered");
+        // Webhooks are asked in the order of their names.
+        dead.withObjectProperty("metadata").put("name", "a-unanswered");
         ObjectNode only = (ObjectNode) dead.path("webhooks").path(0);
         only.putObject("clientConfig").put("url", "https://127.0.0.1:1/mutate-pods");
         only.set("namespaceSelector", tree("{'matchLabels':{'kubernetes.io/metadata.name':'unanswered'}}"));
