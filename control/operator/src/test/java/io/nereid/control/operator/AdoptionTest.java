@@ -7,10 +7,8 @@ import static io.nereid.control.operator.OperatorCluster.tree;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
@@ -252,21 +250,6 @@ class AdoptionTest {
         return deployment.path("metadata").path("annotations").path(STAMP).asText("");
     }
 
-    /** What a service's status says, but for what Nereid adds to it. */
-    private static JsonNode said(JsonNode status) {
-        ObjectNode said = JSON.createObjectNode();
-        for (String field :
-                List.of("url", "address", "components", "clusterServingRuntimeName", "servingRuntimeName")) {
-            said.set(field, status.path(field));
-        }
-        status.path("conditions").forEach(one -> {
-            if (!one.path("type").asText().equals("FieldsWithoutEffect")) {
-                said.set(one.path("type").asText(), one.path("status"));
-            }
-        });
-        return said;
-    }
-
     @Test
     void twoHundredServicesKeepTheirTemplatesUntilASpecificationChanges() throws Exception {
         String namespace = "many";
@@ -289,7 +272,11 @@ class AdoptionTest {
         });
         assertThat(new AdoptionPlan(cluster.client(), HOME, false).of(Set.of(namespace)))
                 .allSatisfy(one -> assertThat(one.template()).isEqualTo(ServiceAdoption.Template.ROLLS));
-        assertThat(deployments(namespace)).isEqualTo(before);
+        deployments(namespace)
+                .forEach((name, deployment) -> assertThat(
+                                deployment.path("metadata").path("generation"))
+                        .as("nothing is written")
+                        .isEqualTo(before.get(name).path("metadata").path("generation")));
         Running running = new Running("many");
         try {
             until(
@@ -330,6 +317,40 @@ class AdoptionTest {
         } finally {
             running.close();
         }
+        backToKserve(namespace);
+    }
+
+    /** What KServe's controller does with Deployments when it is back: an update that is not stored says whether to patch. */
+    private static void backToKserve(String namespace) throws IOException {
+        ObjectNode kept = KserveObjects.service(namespace, "s8").get(1);
+        ObjectNode written = client.dryRunUpdate(ClusterKinds.DEPLOYMENT, kept);
+        assertThat(written.at("/spec/template")).isEqualTo(template(namespace, "s8-predictor"));
+        ObjectNode rolled = KserveObjects.service(namespace, "s7").get(1);
+        written = client.dryRunUpdate(ClusterKinds.DEPLOYMENT, rolled);
+        assertThat(written.at("/spec/template")).isNotEqualTo(template(namespace, "s7-predictor"));
+        String uid = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, "s7")
+                .at("/metadata/uid")
+                .asText();
+        cluster.kubectl("delete", "deployment", "s7-predictor", "-n", namespace, "--cascade=orphan");
+        String anew = KserveObjects.create(cluster.client(), KserveObjects.owned(rolled, uid))
+                .at("/metadata/uid")
+                .asText();
+        until("the new Deployment has taken over the ReplicaSets of the former one", () -> {
+            try {
+                String owners = cluster.kubectl(
+                        "get",
+                        "replicasets",
+                        "-n",
+                        namespace,
+                        "-l",
+                        "app=isvc.s7-predictor",
+                        "-o",
+                        "jsonpath={.items[*].metadata.ownerReferences[*].uid}");
+                return Stream.of(owners.split(" ", -1)).filter(anew::equals).count() > 1;
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        });
     }
 
     @Test
@@ -373,19 +394,6 @@ class AdoptionTest {
         Map<String, ObjectNode> before = new TreeMap<>();
         cases.forEach(one -> before.putAll(deployments(one)));
         cases.forEach(one -> pods(one, expected.get(one), wrong));
-        // Without a Gateway routes are not accepted, and a service that becomes local has another URL than with KServe.
-        Map<String, JsonNode> ready = new TreeMap<>();
-        if (!profile.equals("gateway")) {
-            for (String one : cases) {
-                KserveObjects.services(expected.get(one), "status").forEach((name, status) -> {
-                    JsonNode said = said(status);
-                    if (said.path("Ready").asText().equals("True") && !one.equals("cluster-local")) {
-                        ready.put(one + "/" + name, said);
-                    }
-                });
-            }
-        }
-        assertThat(profile.equals("gateway") || !ready.isEmpty()).isTrue();
         try (Running running = new Running(profile)) {
             until(
                     "all are taken over",
@@ -405,13 +413,6 @@ class AdoptionTest {
                     }
                 });
             }
-            ready.forEach((key, said) -> {
-                String[] parts = key.split("/");
-                until("the status of " + key + " is as by KServe: " + said, () -> {
-                    ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, parts[0], parts[1]);
-                    return difference("", said, said(service.path("status"))).isEmpty();
-                });
-            });
         }
     }
 
@@ -464,87 +465,11 @@ class AdoptionTest {
                 });
                 return !found.isEmpty();
             });
-            String difference = difference("", plain((ObjectNode) one.path("pod")), plain(found.get(0)));
+            String difference = KserveObjects.difference(
+                    "", KserveObjects.plain((ObjectNode) one.path("pod")), KserveObjects.plain(found.get(0)));
             if (!difference.isEmpty()) {
                 wrong.add("pod of " + namespace + "/" + of + ": " + difference);
             }
         });
-    }
-
-    /** A pod without what the API server, the scheduler and the ReplicaSet add to it. */
-    private static JsonNode plain(ObjectNode pod) {
-        ObjectNode plain = JSON.createObjectNode();
-        plain.set("annotations", pod.path("metadata").path("annotations"));
-        ObjectNode labels = plain.putObject("labels");
-        labels.setAll((ObjectNode) pod.path("metadata").path("labels").deepCopy());
-        labels.remove("pod-template-hash");
-        ObjectNode spec = pod.path("spec").deepCopy();
-        spec.remove(List.of(
-                "nodeName", "priority", "preemptionPolicy", "enableServiceLinks", "tolerations", "serviceAccount"));
-        without(spec, "volumes");
-        for (String list : List.of("containers", "initContainers")) {
-            spec.path(list).forEach(container -> without((ObjectNode) container, "volumeMounts"));
-        }
-        // The differences from KServe that golden/differences.txt lists: a reference to a key that is not there, and
-        // headers as a copy.
-        spec.path("initContainers").forEach(container -> {
-            if (container.get("env") instanceof ArrayNode variables) {
-                variables.removeIf(one -> one.path("name").asText().equals("AZURE_TENANT_ID"));
-                variables.forEach(one -> {
-                    if (one.path("name").asText().endsWith("-headers")) {
-                        ((ObjectNode) one).remove(List.of("value", "valueFrom"));
-                    }
-                });
-            }
-        });
-        plain.set("spec", spec);
-        return KserveObjects.sorted(plain);
-    }
-
-    private static void without(ObjectNode object, String list) {
-        if (object.get(list) instanceof ArrayNode elements) {
-            elements.removeIf(one -> one.path("name").asText().startsWith("kube-api-access-"));
-            if (elements.isEmpty()) {
-                object.remove(list);
-            }
-        }
-    }
-
-    private static String difference(String path, JsonNode one, JsonNode other) {
-        if (one.equals(other)) {
-            return "";
-        }
-        if (one.isObject() && other.isObject() || one.isArray() && other.isArray() && one.size() == other.size()) {
-            if (one.isArray()) {
-                for (int i = 0; i < one.size(); i++) {
-                    String found = difference(path + "/" + i, one.get(i), other.get(i));
-                    if (!found.isEmpty()) {
-                        return found;
-                    }
-                }
-                return "";
-            }
-            Set<String> names = new java.util.TreeSet<>();
-            one.fieldNames().forEachRemaining(names::add);
-            other.fieldNames().forEachRemaining(names::add);
-            for (String name : names) {
-                String found = difference(path + "/" + name, one.path(name), other.path(name));
-                if (!found.isEmpty()) {
-                    return found;
-                }
-            }
-            return "";
-        }
-        try {
-            if (one.isTextual()
-                    && other.isTextual()
-                    && one.asText().startsWith("{")
-                    && JSON.readTree(one.asText()).equals(JSON.readTree(other.asText()))) {
-                return "";
-            }
-        } catch (JsonProcessingException e) {
-            // not JSON: they differ
-        }
-        return path + ": KServe " + one + ", found " + other;
     }
 }

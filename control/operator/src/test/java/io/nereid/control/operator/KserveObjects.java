@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.operator;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -18,7 +19,9 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** Writes services and their objects into a cluster as KServe's controller has stored them. Stateless. */
 final class KserveObjects {
@@ -172,5 +175,83 @@ final class KserveObjects {
             return copy;
         }
         return tree;
+    }
+
+    /** A pod without what the API server, the scheduler and the ReplicaSet add to it. */
+    static JsonNode plain(ObjectNode pod) {
+        ObjectNode plain = JSON.createObjectNode();
+        plain.set("annotations", pod.path("metadata").path("annotations"));
+        ObjectNode labels = plain.putObject("labels");
+        labels.setAll((ObjectNode) pod.path("metadata").path("labels").deepCopy());
+        labels.remove("pod-template-hash");
+        ObjectNode spec = pod.path("spec").deepCopy();
+        spec.remove(List.of(
+                "nodeName", "priority", "preemptionPolicy", "enableServiceLinks", "tolerations", "serviceAccount"));
+        without(spec, "volumes");
+        for (String list : List.of("containers", "initContainers")) {
+            spec.path(list).forEach(container -> without((ObjectNode) container, "volumeMounts"));
+        }
+        // The differences from KServe that golden/differences.txt lists: a reference to a key that is not there, and
+        // headers as a copy.
+        spec.path("initContainers").forEach(container -> {
+            if (container.get("env") instanceof ArrayNode variables) {
+                variables.removeIf(one -> one.path("name").asText().equals("AZURE_TENANT_ID"));
+                variables.forEach(one -> {
+                    if (one.path("name").asText().endsWith("-headers")) {
+                        ((ObjectNode) one).remove(List.of("value", "valueFrom"));
+                    }
+                });
+            }
+        });
+        plain.set("spec", spec);
+        return sorted(plain);
+    }
+
+    private static void without(ObjectNode object, String list) {
+        if (object.get(list) instanceof ArrayNode elements) {
+            elements.removeIf(one -> one.path("name").asText().startsWith("kube-api-access-"));
+            if (elements.isEmpty()) {
+                object.remove(list);
+            }
+        }
+    }
+
+    /** The path of the first difference of two trees with their values; empty for none. */
+    static String difference(String path, JsonNode one, JsonNode other) {
+        if (one.equals(other)) {
+            return "";
+        }
+        if (one.isObject() && other.isObject() || one.isArray() && other.isArray() && one.size() == other.size()) {
+            if (one.isArray()) {
+                for (int i = 0; i < one.size(); i++) {
+                    String found = difference(path + "/" + i, one.get(i), other.get(i));
+                    if (!found.isEmpty()) {
+                        return found;
+                    }
+                }
+                return "";
+            }
+            Set<String> names = new TreeSet<>();
+            one.fieldNames().forEachRemaining(names::add);
+            other.fieldNames().forEachRemaining(names::add);
+            for (String name : names) {
+                String found = difference(path + "/" + name, one.path(name), other.path(name));
+                if (!found.isEmpty()) {
+                    return found;
+                }
+            }
+            return "";
+        }
+        try {
+            if (one.isTextual()
+                    && other.isTextual()
+                    && one.asText().startsWith("{")
+                    && JSON.readTree(one.asText()).equals(JSON.readTree(other.asText()))) {
+                return "";
+            }
+        } catch (JsonProcessingException e) {
+            // not JSON: they differ
+        }
+        return path + ": KServe " + one + ", found " + other;
     }
 }

@@ -5,6 +5,7 @@ package io.nereid.control.operator.adopt;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
@@ -203,7 +204,7 @@ public final class AdoptionPlan {
                         secret -> client.get(ResourceKinds.SECRET, namespace, secret),
                         account -> client.get(ResourceKinds.SERVICE_ACCOUNT, namespace, account),
                         map -> client.get(ResourceKinds.CONFIG_MAP, settings, map)),
-                Instant.now());
+                Instant.ofEpochMilli(Clock.system().millis()));
         List<String> changes = new ArrayList<>();
         Template template = Template.NONE;
         String reason = "";
