@@ -31,7 +31,9 @@ class ForwardingModelTest {
             Object[] arguments = new Object[method.getParameterCount()];
             for (int i = 0; i < arguments.length; i++) {
                 Class<?> type = method.getParameterTypes()[i];
-                arguments[i] = type == String.class ? "margin" : type == List.class ? List.of() : Map.of();
+                arguments[i] = type == String.class
+                        ? "margin"
+                        : type == List.class ? List.of() : type == int.class ? (Object) 4 : Map.of();
             }
             var unused = method.invoke(outside, arguments);
         }
