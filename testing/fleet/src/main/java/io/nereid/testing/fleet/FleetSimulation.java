@@ -38,13 +38,14 @@ final class FleetSimulation {
     private static final class Request {
         private final int model;
         private final long arrived;
+        private final long busy;
         private boolean hit;
-        private long busy;
         private Pod pod;
 
-        Request(int model, long arrived) {
+        Request(int model, long arrived, long busy) {
             this.model = model;
             this.arrived = arrived;
+            this.busy = busy;
         }
     }
 
@@ -102,7 +103,9 @@ final class FleetSimulation {
             switch (event.kind()) {
                 case ARRIVAL -> {
                     events.add(now + workload.gap(), Kind.ARRIVAL, null, 0, 0);
-                    Request request = new Request(workload.next(now), now);
+                    // Drawn on arrival, so that all strategies have the same requests.
+                    int model = workload.next(now);
+                    Request request = new Request(model, now, workload.cost(model));
                     boolean counts = now >= scenario.warmup() * SECOND;
                     request.hit = dispatch(request);
                     windowRequests++;
@@ -177,7 +180,6 @@ final class FleetSimulation {
     }
 
     private void start(Pod pod, Request request) {
-        request.busy = workload.cost(request.model);
         pod.running.add(request);
         pod.work += request.busy;
         events.add(now + request.busy, Kind.DONE, request, 0, 0);
