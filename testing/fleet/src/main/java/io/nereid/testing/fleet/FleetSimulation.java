@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs a {@link FleetScenario} with one {@link FleetStrategy} in virtual time. Single-threaded; the same arguments give the
@@ -40,7 +41,7 @@ final class FleetSimulation {
         private final long arrived;
         private final long busy;
         private boolean hit;
-        private Pod pod;
+        private @Nullable Pod pod;
 
         Request(int model, long arrived, long busy) {
             this.model = model;
@@ -115,7 +116,11 @@ final class FleetSimulation {
                         outcome.hits += request.hit ? 1 : 0;
                     }
                 }
-                case DONE -> done((Request) event.subject());
+                case DONE -> {
+                    if (event.subject() instanceof Request ended) {
+                        done(ended);
+                    }
+                }
                 case LOADED -> {
                     if (alive(event.second())) {
                         copies++;
@@ -163,6 +168,9 @@ final class FleetSimulation {
             return false;
         }
         Pod pod = pods.get(number);
+        if (pod == null) {
+            throw new IllegalStateException(strategy.name() + " routed a request to pod " + number + ", which is gone");
+        }
         request.pod = pod;
         if (pod.queue.size() >= QUEUE * scenario.workers()) {
             strategy.done(request.model, number, 0, now);
@@ -187,7 +195,7 @@ final class FleetSimulation {
 
     private void done(Request request) {
         Pod pod = request.pod;
-        if (!pod.alive || !pod.running.remove(request)) {
+        if (pod == null || !pod.alive || !pod.running.remove(request)) {
             return;
         }
         strategy.done(request.model, pod.number, request.busy, now);
