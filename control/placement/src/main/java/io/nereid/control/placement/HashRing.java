@@ -27,6 +27,26 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class HashRing {
+    /**
+     * The bound of consistent hashing with bounded loads: a pod takes another model while its load stays below (1 + excess)
+     * times the load that its weight entitles it to. Immutable.
+     *
+     * @param excess epsilon of the algorithm, more than 0: smaller is more even, and moves more
+     */
+    public record LoadBound(double excess) {
+        /**
+         * The load that a pod may have.
+         *
+         * @param total the load of all pods, the new one included
+         * @param weight the weight of the pod
+         * @param totalWeight the weights of all pods
+         * @param least a load below which imbalance does no harm; it is permitted in any case
+         */
+        public double limit(double total, double weight, double totalWeight, double least) {
+            return Math.max(least, (1 + excess) * total * weight / totalWeight);
+        }
+    }
+
     /** Points of a pod of weight 1: the shares of equal pods then differ by about 1/sqrt(160), 8 %. */
     private static final int POINTS = 160;
 

