@@ -14,8 +14,8 @@ import os
 import pathlib
 import shutil
 import struct
-import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -205,7 +205,14 @@ def torchscript(directory, _):
             return self.layers(image)
 
     torch.manual_seed(SEED)
-    model = ResNet18().eval()
+    model = ResNet18()
+    # The normalization has the statistics of random images, so that the scores of images differ.
+    for layer in model.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.momentum = 1.0
+    with torch.no_grad():
+        model(torch.rand(8, 3, 224, 224))
+    model.eval()
     image = torch.rand(1, 3, 224, 224)
     with torch.inference_mode():
         scores = model(image)
@@ -213,29 +220,46 @@ def torchscript(directory, _):
     write(directory, "torchscript", "model.pt", {"image": image.numpy()}, {"OUTPUT__0": scores.numpy()}, 8, 1e-3)
 
 
-def tflite(directory, _):
-    """MobileNetV2 with random weights for TensorFlow Lite, made by the program of Nereid's own benchmark: one image to 1,000 scores."""
-    from ai_edge_litert.interpreter import Interpreter
-
-    file = directory / "model.tflite"
-    subprocess.run([sys.executable, HERE.parents[1] / "bench/make_mobilenet.py", file], check=True, stdout=subprocess.DEVNULL)
-    image = np.random.default_rng(SEED).random((1, 224, 224, 3), dtype=np.float32)
-    write(directory, "tflite", file.name, {"image": image}, Interpreter(str(file), num_threads=1).get_signature_runner()(image=image), 4, 1e-4)
-
-
-def savedmodel(directory, _):
-    """The same network as a SavedModel of TensorFlow."""
+def mobilenet(place):
+    """
+    MobileNetV2 with random weights as a SavedModel: one image to 1,000 scores. The normalization has the statistics of random images;
+    without them the scores of all images are alike, and every answer would be right.
+    """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
     tf.keras.utils.set_random_seed(SEED)
-    network = tf.keras.applications.MobileNetV2(weights=None)
+    network = tf.keras.applications.MobileNetV2(weights=None, classifier_activation=None)
+    for layer in network.layers:
+        if isinstance(layer, tf.keras.layers.BatchNormalization):
+            layer.momentum = 0.0
+    network(np.random.default_rng(SEED + 1).random((8, 224, 224, 3), dtype=np.float32), training=True)
     image = tf.keras.Input((224, 224, 3), name="image")
-    place = directory / "model.savedmodel"
     tf.keras.Model(image, network(image)).export(place, verbose=False)
-    values = np.random.default_rng(SEED).random((1, 224, 224, 3), dtype=np.float32)
-    found = tf.saved_model.load(str(place)).signatures["serving_default"](image=tf.constant(values))
-    write(directory, "savedmodel", place.name, {"image": values}, {name: t.numpy() for name, t in found.items()}, 4, 1e-4)
+    return tf
+
+
+def picture():
+    return np.random.default_rng(SEED).random((1, 224, 224, 3), dtype=np.float32)
+
+
+def tflite(directory, _):
+    """MobileNetV2 for TensorFlow Lite."""
+    from ai_edge_litert.interpreter import Interpreter
+
+    with tempfile.TemporaryDirectory() as place:
+        file = directory / "model.tflite"
+        file.write_bytes(mobilenet(place).lite.TFLiteConverter.from_saved_model(place).convert())
+    found = Interpreter(str(file), num_threads=1).get_signature_runner()(image=picture())
+    write(directory, "tflite", file.name, {"image": picture()}, found, 4, 1e-3)
+
+
+def savedmodel(directory, _):
+    """The same network as a SavedModel of TensorFlow."""
+    place = directory / "model.savedmodel"
+    tf = mobilenet(place)
+    found = tf.saved_model.load(str(place)).signatures["serving_default"](image=tf.constant(picture()))
+    write(directory, "savedmodel", place.name, {"image": picture()}, {name: t.numpy() for name, t in found.items()}, 4, 1e-3)
 
 
 def ensemble(directory, minilm):
