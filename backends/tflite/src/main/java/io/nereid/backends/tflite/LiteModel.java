@@ -215,8 +215,8 @@ final class LiteModel implements BackendModel {
         if (!xnnpack) {
             return file.size();
         }
-        long copies = Math.max(config.instances(), instances.get()) + (wide != null && wide.isOpen() ? 1 : 0);
-        return file.size() * (1 + copies);
+        int copies = Math.max(config.instances(), instances.get()) + (wide != null && wide.isOpen() ? 1 : 0);
+        return file.size() * (1L + copies);
     }
 
     @Override
