@@ -368,7 +368,6 @@ class EndToEndTest {
         for (int i = 0; i < 20; i++) {
             clients.add(asks(answered, ends));
         }
-        int loads = 0;
         for (int rows : new int[] {16, 2, 1, 8}) {
             if (rows == 2 || rows == 8) {
                 String config = JSON.writeValueAsString(Map.of(

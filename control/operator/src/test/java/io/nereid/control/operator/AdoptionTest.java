@@ -322,17 +322,14 @@ class AdoptionTest {
 
     /** What KServe's controller does with Deployments when it is back: an update that is not stored says whether to patch. */
     private static void backToKserve(String namespace) throws IOException {
-        ObjectNode kept = KserveObjects.service(namespace, "s8").get(1);
+        ObjectNode kept = asOwned(namespace, "s8");
         ObjectNode written = client.dryRunUpdate(ClusterKinds.DEPLOYMENT, kept);
         assertThat(written.at("/spec/template")).isEqualTo(template(namespace, "s8-predictor"));
-        ObjectNode rolled = KserveObjects.service(namespace, "s7").get(1);
+        ObjectNode rolled = asOwned(namespace, "s7");
         written = client.dryRunUpdate(ClusterKinds.DEPLOYMENT, rolled);
         assertThat(written.at("/spec/template")).isNotEqualTo(template(namespace, "s7-predictor"));
-        String uid = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, "s7")
-                .at("/metadata/uid")
-                .asText();
         cluster.kubectl("delete", "deployment", "s7-predictor", "-n", namespace, "--cascade=orphan");
-        String anew = KserveObjects.create(cluster.client(), KserveObjects.owned(rolled, uid))
+        String anew = KserveObjects.create(cluster.client(), rolled)
                 .at("/metadata/uid")
                 .asText();
         until("the new Deployment has taken over the ReplicaSets of the former one", () -> {
@@ -351,6 +348,14 @@ class AdoptionTest {
                 throw new AssertionError(e);
             }
         });
+    }
+
+    /** The Deployment of a service as KServe's controller writes it. */
+    private static ObjectNode asOwned(String namespace, String service) {
+        String uid = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, service)
+                .at("/metadata/uid")
+                .asText();
+        return KserveObjects.owned(KserveObjects.service(namespace, service).get(1), uid);
     }
 
     @Test

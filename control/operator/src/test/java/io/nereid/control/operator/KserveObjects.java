@@ -183,7 +183,8 @@ final class KserveObjects {
         plain.set("annotations", pod.path("metadata").path("annotations"));
         ObjectNode labels = plain.putObject("labels");
         labels.setAll((ObjectNode) pod.path("metadata").path("labels").deepCopy());
-        labels.remove("pod-template-hash");
+        // The API server adds those of the topology when a pod gets its node.
+        labels.remove(List.of("pod-template-hash", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"));
         ObjectNode spec = pod.path("spec").deepCopy();
         spec.remove(List.of(
                 "nodeName", "priority", "preemptionPolicy", "enableServiceLinks", "tolerations", "serviceAccount"));
