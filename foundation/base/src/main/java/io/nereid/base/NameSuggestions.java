@@ -12,15 +12,19 @@ public final class NameSuggestions {
 
     /**
      * Returns the known names nearest to {@code given} by optimal string alignment distance, best first: at most
-     * three, and none whose distance exceeds a third of the length.
+     * three, none whose distance exceeds a third of the length, and none that is more than two steps further than the
+     * best: a name with one wrong letter has one meaning.
      */
     public static List<String> nearest(String given, Collection<String> known) {
         int limit = Math.max(1, given.length() / 3);
         record Candidate(String name, int distance) {}
-        return known.stream()
+        List<Candidate> near = known.stream()
                 .map(name -> new Candidate(name, distance(given, name)))
                 .filter(c -> c.distance <= limit)
                 .sorted(Comparator.comparingInt(Candidate::distance).thenComparing(Candidate::name))
+                .toList();
+        return near.stream()
+                .filter(c -> c.distance <= near.get(0).distance + 2)
                 .limit(3)
                 .map(Candidate::name)
                 .toList();
