@@ -41,6 +41,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -82,7 +83,7 @@ class EndToEndTest {
                 "slow",
                 "backend: \"identity\" max_batch_size: 8"
                         + " parameters { key: \"execute_delay_ms\" value { string_value: \"1500\" } }");
-        model("sized", SIZED.formatted(4));
+        model("sized", sized(4));
         server = ServerProcess.serve(repository, "--allow-model-upload");
         channel = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
                 .usePlaintext()
@@ -385,7 +386,7 @@ class EndToEndTest {
                         JSON.writeValueAsString(Map.of("parameters", Map.of("config", config))));
                 assertThat(loaded.statusCode()).as(loaded.body()).isEqualTo(200);
             } else {
-                model("sized", SIZED.formatted(rows));
+                model("sized", sized(rows));
                 Process command = new ProcessBuilder(command("models", "load", "sized"))
                         .redirectErrorStream(true)
                         .start();
@@ -414,6 +415,10 @@ class EndToEndTest {
         assertThat(statistics.at("/inference_stats/success/count").asInt())
                 .as("every request is answered by the model that was loaded first")
                 .isEqualTo(answered.get());
+    }
+
+    private static String sized(int rows) {
+        return String.format(Locale.ROOT, SIZED, rows);
     }
 
     /** Sends requests of one row, one after the other, until a test ends; fails with the first that is not answered. */
