@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService;
@@ -19,19 +18,18 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.loop.StoreWatches;
 import io.nereid.control.plane.loop.WorkQueue;
 import io.nereid.control.plane.reconcile.EventSink;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -64,7 +62,6 @@ public final class ServiceController implements AutoCloseable {
     private static final ResourceStore.Type SERVICES = type(ResourceKinds.INFERENCE_SERVICE);
     private static final ResourceStore.Type GRAPHS = type(ResourceKinds.INFERENCE_GRAPH);
     private static final Duration SWEEP = Duration.ofMinutes(5);
-    private static final Duration REWATCH = Duration.ofSeconds(1);
 
     private final ResourceStore store;
     private final ServiceReconciler reconciler;
@@ -82,7 +79,7 @@ public final class ServiceController implements AutoCloseable {
     /** The graphs of {@link #known}. */
     private final Set<ServiceKey> graphs = ConcurrentHashMap.newKeySet();
 
-    @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    private final StoreWatches watches;
     /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<ServiceKey> first = ConcurrentHashMap.newKeySet();
 
@@ -118,6 +115,7 @@ public final class ServiceController implements AutoCloseable {
         this.store = store;
         this.reconciler = reconciler;
         this.loop = loop;
+        this.watches = new StoreWatches(store, loop);
         this.queue = new WorkQueue<>(loop, retries, this::work);
         this.catalogs = catalogs;
         this.events = events;
@@ -139,26 +137,27 @@ public final class ServiceController implements AutoCloseable {
             }
         });
         // Runtimes and settings first: every plan depends on them.
-        watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
-        watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
-        watch(
+        watches.follow(
+                type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.CLUSTER_RUNTIME, c));
+        watches.follow(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(RuntimeCatalogCache.Role.RUNTIME, c));
+        watches.follow(
                 type(ResourceKinds.CLUSTER_STORAGE_CONTAINER),
                 c -> catalog(RuntimeCatalogCache.Role.STORAGE_CONTAINER, c));
-        watch(type(ResourceKinds.CONFIG_MAP), c -> {
+        watches.follow(type(ResourceKinds.CONFIG_MAP), c -> {
             if (name(c.resource()).equals(InferenceServiceConfig.CONFIG_MAP)) {
                 catalog(RuntimeCatalogCache.Role.CONFIG, c);
             }
         });
-        watch(type(ResourceKinds.NAMESPACE), c -> catalog(RuntimeCatalogCache.Role.NAMESPACE, c));
+        watches.follow(type(ResourceKinds.NAMESPACE), c -> catalog(RuntimeCatalogCache.Role.NAMESPACE, c));
         for (ObjectNode service : store.list(SERVICES, null).items()) {
             first.add(new ServiceKey(false, namespace(service), name(service)));
         }
         for (ObjectNode graph : store.list(GRAPHS, null).items()) {
             first.add(new ServiceKey(true, namespace(graph), name(graph)));
         }
-        watch(SERVICES, c -> changed(false, c));
-        watch(GRAPHS, c -> changed(true, c));
-        reconciler.retriedAfter().forEach(type -> watch(type, c -> reconciler.retry(namespace(c.resource()))));
+        watches.follow(SERVICES, c -> changed(false, c));
+        watches.follow(GRAPHS, c -> changed(true, c));
+        reconciler.retriedAfter().forEach(type -> watches.follow(type, c -> reconciler.retry(namespace(c.resource()))));
         if (first.isEmpty()) {
             initialSync.countDown();
         }
@@ -197,21 +196,6 @@ public final class ServiceController implements AutoCloseable {
     }
 
     // ---- watching ----
-
-    private synchronized void watch(ResourceStore.Type type, Consumer<Change> listener) {
-        if (closed) {
-            return;
-        }
-        // List, then watch from the listed version: everything is known when this returns, and no change is missed.
-        ResourceStore.Listing listing = store.list(type, null);
-        listing.items().forEach(r -> listener.accept(new Change(Change.Kind.ADDED, listing.version(), r)));
-        try {
-            watches.add(store.watch(type, null, listing.version(), listener));
-        } catch (ServingException e) {
-            LOG.warn("{} are listed again: {}", type.plural(), e.describe());
-            EventLoop.Timer unused = loop.after(REWATCH, () -> watch(type, listener));
-        }
-    }
 
     private void catalog(RuntimeCatalogCache.Role role, Change change) {
         if (!catalogs.put(role, change.resource(), change.kind() == Change.Kind.DELETED)) {
@@ -401,8 +385,7 @@ public final class ServiceController implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
-        watches.forEach(ResourceStore.Watch::close);
-        watches.clear();
+        watches.close();
         queue.close();
         loop.close();
     }

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * ObjectNode status = LanguageModelStatus.service(service, "kserve", configs::get, Site.ONE_MACHINE, now);
- * status.path("conditions").forEach(one -> System.out.println(one.path("type") + " " + one.path("message")));
+ * String why = status.at("/conditions/0/message").asText();
  * }</pre>
  */
 public final class LanguageModelStatus {

@@ -16,7 +16,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /**
- * Answers the kubelet's probes and Prometheus: {@code /healthz}, {@code /readyz} and {@code /metrics}. It tells nothing
+ * Answers the kubelet's probes and Prometheus: {@code /healthz}, {@code /readyz} and {@code /metrics}. It returns nothing
  * that has to be kept from other pods, changes nothing, and reads no bodies. Thread-safe.
  */
 public final class HealthServer implements AutoCloseable {

@@ -37,8 +37,8 @@ import org.slf4j.LoggerFactory;
  * Serves the validating webhook at {@code POST /validate} over TLS, and at {@code POST /mutate-pods} the one that completes
  * pods of KServe's templates. It accepts what the API server sends: two objects of at most 1.5 MB, within seconds. When
  * the validating one cannot answer, the API server goes on without it ({@code failurePolicy: Ignore}), so an internal
- * error is answered with 500 and is not a refusal; pods are refused then. Every client may ask: an answer tells nothing
- * but whether the client's own object is valid, and what a pod of a service gets, which are references to secrets and no
+ * error is answered with 500 and is not a refusal; pods are refused then. Requests need no permission: a response has only
+ * whether the client's own object is valid, and what a pod of a service gets, which are references to secrets and no
  * values. Thread-safe.
  *
  * <pre>{@code

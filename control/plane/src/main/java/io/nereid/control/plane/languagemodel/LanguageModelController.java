@@ -4,27 +4,21 @@ package io.nereid.control.plane.languagemodel;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.admission.Site;
 import io.nereid.control.api.store.ResourceStore;
-import io.nereid.control.api.store.ResourceStore.Change;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.languagemodel.LanguageModelStatus;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
+import io.nereid.control.plane.loop.StoreWatches;
 import io.nereid.control.plane.loop.WorkQueue;
 import io.nereid.control.plane.reconcile.EventSink;
-import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Writes the statuses of LLMInferenceServices and LLMInferenceServiceConfigs, which say that they are not carried out,
@@ -39,12 +33,10 @@ import org.slf4j.LoggerFactory;
  * }</pre>
  */
 public final class LanguageModelController implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(LanguageModelController.class);
     private static final ResourceStore.Type SERVICES = type(ResourceKinds.LLM_INFERENCE_SERVICE);
     private static final ResourceStore.Type CONFIGS = type(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG);
     private static final List<String> OF_KSERVE =
             List.of("serving.kserve.io/llmisvc-finalizer", "serving.kserve.io/llmisvcconfig-finalizer");
-    private static final Duration REWATCH = Duration.ofSeconds(1);
 
     private final ResourceStore store;
     private final String home;
@@ -53,7 +45,7 @@ public final class LanguageModelController implements AutoCloseable {
     private final EventLoop loop;
     private final WorkQueue<ResourceStore.Key> queue;
 
-    @GuardedBy("this") private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    private final StoreWatches watches;
 
     private volatile boolean closed;
 
@@ -70,6 +62,7 @@ public final class LanguageModelController implements AutoCloseable {
         this.site = site;
         this.events = events;
         this.loop = loop;
+        this.watches = new StoreWatches(store, loop);
         this.queue = new WorkQueue<>(loop, Retries.ofReconciliation(), this::work);
     }
 
@@ -79,12 +72,12 @@ public final class LanguageModelController implements AutoCloseable {
 
     /** Starts to watch the store. */
     public void start() {
-        watch(CONFIGS, change -> {
+        watches.follow(CONFIGS, change -> {
             ResourceStore.Key key = key(CONFIGS, change.resource());
             queue.add(key);
             queue.add(affected(SERVICES, key));
         });
-        watch(SERVICES, change -> {
+        watches.follow(SERVICES, change -> {
             ResourceStore.Key key = key(SERVICES, change.resource());
             queue.add(key);
             queue.add(affected(CONFIGS, key));
@@ -113,20 +106,6 @@ public final class LanguageModelController implements AutoCloseable {
                 type,
                 metadata.path("namespace").asText(""),
                 metadata.path("name").asText(""));
-    }
-
-    private synchronized void watch(ResourceStore.Type type, Consumer<Change> listener) {
-        if (closed) {
-            return;
-        }
-        ResourceStore.Listing listing = store.list(type, null);
-        listing.items().forEach(r -> listener.accept(new Change(Change.Kind.ADDED, listing.version(), r)));
-        try {
-            watches.add(store.watch(type, null, listing.version(), listener));
-        } catch (ServingException e) {
-            LOG.warn("{} are listed again: {}", type.plural(), e.describe());
-            EventLoop.Timer unused = loop.after(REWATCH, () -> watch(type, listener));
-        }
     }
 
     private void work(ResourceStore.Key key) {
@@ -209,8 +188,7 @@ public final class LanguageModelController implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
-        watches.forEach(ResourceStore.Watch::close);
-        watches.clear();
+        watches.close();
         queue.close();
         loop.close();
     }
