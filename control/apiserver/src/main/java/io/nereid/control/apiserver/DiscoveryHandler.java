@@ -53,7 +53,7 @@ final class DiscoveryHandler {
         Map<String, List<ResourceKind>> ordered = new LinkedHashMap<>();
         found.keySet().stream()
                 .sorted(Comparator.comparing((String v) -> v.contains("alpha"))
-                        .thenComparing(
+                        .thenComparingInt(
                                 v -> v.contains("alpha") ? -Integer.parseInt(v.substring(v.lastIndexOf('a') + 1)) : 0))
                 .forEach(v -> ordered.put(v, found.getOrDefault(v, List.of())));
         return ordered;

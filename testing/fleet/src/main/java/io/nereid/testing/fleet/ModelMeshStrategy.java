@@ -80,7 +80,7 @@ final class ModelMeshStrategy implements FleetStrategy {
     @Override
     public void lost(int pod, long now) {
         caches.pods.remove(pod);
-        copies.forEach(pods -> pods.remove((Integer) pod));
+        copies.forEach(pods -> pods.removeIf(copy -> copy == pod));
     }
 
     @Override
@@ -115,7 +115,7 @@ final class ModelMeshStrategy implements FleetStrategy {
                 return false;
             }
         }
-        leaving.loaded.keySet().forEach(model -> copies.get(model).remove((Integer) pod));
+        leaving.loaded.keySet().forEach(model -> copies.get(model).removeIf(copy -> copy == pod));
         return leaving.requests == 0;
     }
 
@@ -221,7 +221,7 @@ final class ModelMeshStrategy implements FleetStrategy {
                         least = pod;
                     }
                 }
-                on.remove((Integer) least);
+                on.remove(on.indexOf(least));
                 evictions.add(new int[] {model, least});
             }
         }
@@ -262,7 +262,7 @@ final class ModelMeshStrategy implements FleetStrategy {
 
             @Override
             public void unload(int model, int pod) {
-                copies.get(model).remove((Integer) pod);
+                copies.get(model).removeIf(copy -> copy == pod);
                 orders.unload(model, pod);
             }
         });
