@@ -36,6 +36,7 @@ import io.nereid.bench.scenario.TailScenario;
 import io.nereid.bench.scenario.TfliteScenario;
 import io.nereid.bench.scenario.TorchScriptScenario;
 import io.nereid.bench.trees.NativeTreesScenario;
+import io.nereid.bench.trees.PythonLibrariesScenario;
 import io.nereid.bench.trees.ServedTreesScenario;
 import io.nereid.bench.trees.TreesScenario;
 import java.io.IOException;
@@ -99,6 +100,7 @@ public final class Bench {
         rows.put("python", new PythonBackendScenario());
         rows.put("trees", new TreesScenario());
         rows.put("trees-native", new NativeTreesScenario());
+        rows.put("libraries", new PythonLibrariesScenario());
         rows.put("trees-served", new ServedTreesScenario());
         rows.put("batcher", new BatcherScenario());
         rows.put("engine", new EngineScenario());

@@ -22,6 +22,7 @@ final class CatboostModel implements BackendModel {
     private final ModelConfig config;
     private final ModelTraits traits;
     private final long steps;
+    private final int[] borders;
     private final Map<String, Signature> signatures;
 
     CatboostModel(ParsedModel parsed, ModelConfig config) {
@@ -40,6 +41,7 @@ final class CatboostModel implements BackendModel {
             }
         }
         this.signatures = Collections.unmodifiableMap(each);
+        this.borders = parsed.ensemble().symmetric() ? SymmetricBlock.borders(parsed.ensemble()) : new int[0];
         this.steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
         this.traits = ModelTraits.builder()
@@ -51,6 +53,11 @@ final class CatboostModel implements BackendModel {
 
     private boolean tiny(int rows) {
         return steps * rows <= TINY;
+    }
+
+    /** The borders of symmetric trees for {@link SymmetricBlock}. */
+    int[] borders() {
+        return borders;
     }
 
     ParsedModel parsed() {

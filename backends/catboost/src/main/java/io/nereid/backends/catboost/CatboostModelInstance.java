@@ -14,8 +14,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** An instance of a CatBoost model, which scores row by row. Confined to one run at a time, except {@link #cancel}. */
+/** An instance of a CatBoost model, which scores few rows one by one, and many in blocks. Confined to one run at a time, except {@link #cancel}. */
 final class CatboostModelInstance implements ModelInstance {
     private final CatboostModel model;
     private final List<TensorSpec> specs;
@@ -30,6 +31,9 @@ final class CatboostModelInstance implements ModelInstance {
     private final int[] bins;
     private final double[] sums;
     private final double[] answer;
+    /** Many rows at once; null while only few were sent, and for trees that are not symmetric. */
+    private @Nullable SymmetricBlock block;
+
     /** A buffer for the text of one category. */
     private byte[] text = new byte[64];
 
@@ -80,6 +84,8 @@ final class CatboostModelInstance implements ModelInstance {
         for (String name : outputs) {
             writers.add(new Writer(name, (int) rows));
         }
+        SymmetricBlock many = rows >= SymmetricBlock.LEAST_ROWS ? block() : null;
+        int held = 0;
         for (int row = 0; row < rows; row++) {
             if ((row & 1023) == 0 && cancelled) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
@@ -87,10 +93,20 @@ final class CatboostModelInstance implements ModelInstance {
             for (Column column : columns) {
                 read(column, row);
             }
-            ensemble.bin(numbers, hashes, bins);
-            ensemble.sum(bins, sums);
-            for (Writer writer : writers) {
-                writer.put();
+            if (many == null) {
+                ensemble.bin(numbers, hashes, bins);
+                ensemble.sum(bins, sums);
+                put(writers);
+                continue;
+            }
+            many.set(held++, numbers, hashes);
+            if (held == many.rows() || row + 1 == rows) {
+                many.sum(held);
+                for (int i = 0; i < held; i++) {
+                    many.copySums(i, sums);
+                    put(writers);
+                }
+                held = 0;
             }
         }
         try (TensorScope results = new TensorScope()) {
@@ -98,6 +114,19 @@ final class CatboostModelInstance implements ModelInstance {
                 results.add(writer.tensor((int) rows));
             }
             return results.release();
+        }
+    }
+
+    private @Nullable SymmetricBlock block() {
+        if (block == null && ensemble.symmetric()) {
+            block = new SymmetricBlock(ensemble, model.borders());
+        }
+        return block;
+    }
+
+    private static void put(List<Writer> writers) {
+        for (Writer writer : writers) {
+            writer.put();
         }
     }
 

@@ -37,7 +37,12 @@ record TreeEnsemble(
         double scale,
         double[] biases) {
     /** A one-hot feature: whether a column has a certain category. */
-    record Exact(int column, int value) {}
+    record Exact(int column, int value) {
+        /** Returns 1 if the row has the category, else 0. */
+        int of(int[] hashes) {
+            return hashes[column] == value ? 1 : 0;
+        }
+    }
 
     int slots() {
         return floats.size() + exact.size() + ctrs.size();
@@ -47,19 +52,31 @@ record TreeEnsemble(
         return starts.length - 1;
     }
 
+    /** Returns whether all trees have one split for each level. */
+    boolean symmetric() {
+        return left.length == 0;
+    }
+
+    /** Replaces NaN by an infinite value; in the row, because CTR features read the value as well. */
+    void replaceMissing(float[] numbers) {
+        for (int i = 0; i < numbers.length; i++) {
+            if (Float.isNaN(numbers[i])) {
+                numbers[i] = floats.get(i).nan() == FeatureColumn.Nan.ABOVE
+                        ? Float.POSITIVE_INFINITY
+                        : Float.NEGATIVE_INFINITY;
+            }
+        }
+    }
+
     /** Converts a row to bins. Replaces NaN in {@code numbers} by an infinite value. */
     void bin(float[] numbers, int[] hashes, int[] bins) {
         int slot = 0;
+        replaceMissing(numbers);
         for (int i = 0; i < floats.size(); i++) {
-            FeatureColumn f = floats.get(i);
-            if (Float.isNaN(numbers[i])) {
-                // Replaced in the row, because CTR features read the value as well.
-                numbers[i] = f.nan() == FeatureColumn.Nan.ABOVE ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
-            }
-            bins[slot++] = above(numbers[i], f.borders());
+            bins[slot++] = above(numbers[i], floats.get(i).borders());
         }
         for (int i = 0; i < exact.size(); i++) {
-            bins[slot++] = hashes[exact.get(i).column()] == exact.get(i).value() ? 1 : 0;
+            bins[slot++] = exact.get(i).of(hashes);
         }
         for (int i = 0; i < ctrs.size(); i++) {
             Ctr ctr = ctrs.get(i);
@@ -68,7 +85,7 @@ record TreeEnsemble(
     }
 
     /** The number of borders that are less than the value. */
-    private static int above(float value, float[] borders) {
+    static int above(float value, float[] borders) {
         int low = 0;
         int high = borders.length;
         while (low < high) {
@@ -87,7 +104,7 @@ record TreeEnsemble(
         for (int o = 0; o < outputs; o++) {
             sums[o] = 0;
         }
-        boolean symmetric = left.length == 0;
+        boolean symmetric = symmetric();
         for (int t = 0; t < starts.length - 1; t++) {
             int leaf;
             if (symmetric) {

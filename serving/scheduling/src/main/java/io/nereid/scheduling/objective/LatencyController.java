@@ -81,6 +81,11 @@ public final class LatencyController {
 
     /** The share of the instances that may be busy for the rest to be enough. */
     private static final double BUSY = 0.6;
+    /** The share of refused requests, and of busy instances, from which what is served is all that can be. */
+    private static final double SATURATED = 0.05;
+
+    private static final double SATURATED_BUSY = 0.9;
+
     /** What another instance must gain in rate. */
     private static final double GAIN = 1.03;
 
@@ -113,7 +118,7 @@ public final class LatencyController {
     private final LinearRunTime all = new LinearRunTime();
     /** Run times by the number of runs at once, from 1; created when they are first seen. */
     private @Nullable LinearRunTime[] concurrent;
-    /** Requests that were served per nanosecond with so many instances while others were refused; 0 for not known. */
+    /** Requests that were served per nanosecond with so many instances while many others were refused; 0 for not known. */
     private double[] served;
     /** When that was seen. */
     private long[] servedAt;
@@ -455,11 +460,14 @@ public final class LatencyController {
         double busy = (double) busyNanos / time;
         sinceLowered = Math.min(sinceLowered, Integer.MAX_VALUE - 1) + 1;
         calm = slack ? calm + 1 : 0;
-        if ((refusedNow > 0 || exploring) && windowInstances > 0 && windowInstances < served.length) {
+        // What is served is all that can be served only where more was offered all the time; a burst at a low load says
+        // nothing.
+        boolean saturated = refusedShare > SATURATED && busy > SATURATED_BUSY * windowInstances;
+        if ((saturated || exploring) && windowInstances > 0 && windowInstances < served.length) {
             served[windowInstances] = taken / (double) time;
             servedAt[windowInstances] = now;
-            exploring = false;
         }
+        exploring &= windowInstances == 0;
         share(used);
         boolean changed = fitRows();
         changed |= mayDelay && fitDelay(slack, endangered, taken / (double) time, busy);
@@ -599,11 +607,16 @@ public final class LatencyController {
         }
     }
 
+    /** Returns whether an estimate that another instance would not serve more has lasted for so long that it is time to try it. */
+    private boolean mayTry(long now) {
+        return strained >= strainNeeded && !isFresh(now, instances + 1);
+    }
+
     /** Returns whether there is another instance, and it is not known that it would not serve more. */
     private boolean mayGrow(long now) {
         return instances < configured
                 && runs - grownAt >= LinearRunTime.FIRST_RUNS
-                && !(gain(now, instances + 1) < GAIN)
+                && (mayTry(now) || !(gain(now, instances + 1) < GAIN))
                 && !(gain(now, instances) < GAIN);
     }
 

@@ -124,6 +124,26 @@ class LatencyObjectiveSimulationTest {
         }
     }
 
+    /** Run times scatter by 40 %, so that single requests are refused at a low load, and estimates of two runs at once are far off. */
+    @Test
+    void refusalsAtALowLoadTakeNoInstanceAway() {
+        for (double contention : new double[] {0, 0.3}) {
+            Case one = new Case(
+                    new Setting(new Model("noisy", 1500, 1270, 0.4), 2, contention),
+                    LatencyObjective.parse("p99=100ms"));
+            double capacity = 2 * ObjectiveSimulation.MAX_BATCH / (1e3 * (1500 + 1270 * ObjectiveSimulation.MAX_BATCH));
+            double[] shares = {1, 0.3, 0.6, 0.9};
+            Load steps =
+                    new Load("steps", t -> shares[(int) Math.min(shares.length - 1, t / 10e9)] * capacity, capacity, 1);
+            ObjectiveSimulation simulation = new ObjectiveSimulation(one.setting, steps, one.objective, SEED);
+            Outcome outcome = simulation.run(30, 20);
+            // One instance serves 0.45 of the capacity, two serve it all divided by their contention.
+            assertThat(outcome.goodput() / capacity)
+                    .as("%s: goodput", one.of(steps))
+                    .isGreaterThanOrEqualTo(0.8 / (1 + contention));
+        }
+    }
+
     @Test
     void withSlackThereAreFewerRuns() {
         Case one = new Case(new Setting(FIXED, 4, 0), LatencyObjective.parse("p99=60ms"));

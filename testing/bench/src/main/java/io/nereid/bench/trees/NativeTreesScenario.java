@@ -3,33 +3,17 @@
 package io.nereid.bench.trees;
 
 import io.github.metarank.lightgbm4j.LGBMException;
-import io.nereid.backend.Backend;
-import io.nereid.backend.BackendContext;
-import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelInstance;
-import io.nereid.backend.ModelLocation;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.NativeTreeLibraries;
 import io.nereid.bench.harness.NativeTreeLibraries.Oracle;
 import io.nereid.bench.scenario.Scenario;
-import io.nereid.spi.ServableId;
-import io.nereid.spi.config.ModelConfig;
-import io.nereid.spi.config.TensorSpec;
-import io.nereid.tensor.DataType;
-import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
-import java.util.Objects;
-import java.util.ServiceLoader;
 import ml.dmlc.xgboost4j.java.XGBoostError;
 
 /**
@@ -39,11 +23,8 @@ import ml.dmlc.xgboost4j.java.XGBoostError;
  */
 public final class NativeTreesScenario implements Scenario {
     private static final int FEATURES = 20;
-    private static final double LEAST_SECONDS = 0.3;
     /** The target for one row, as a fraction of XGBoost4J's time. */
     private static final double ONE_ROW = 1.0 / 20;
-
-    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     @Override
     public List<BenchmarkResult> measure(BenchmarkSettings setting) throws IOException {
@@ -73,29 +54,17 @@ public final class NativeTreesScenario implements Scenario {
 
     private static void compare(String name, Path file, BenchmarkSettings setting, List<BenchmarkResult> results)
             throws IOException, XGBoostError {
-        Backend backend = ServiceLoader.load(Backend.class).stream()
-                .map(ServiceLoader.Provider::get)
-                .filter(b -> b.name().equals(name))
-                .findFirst()
-                .orElseThrow(() -> new IOException("there is no backend " + name));
-        Path directory = Objects.requireNonNull(file.toAbsolutePath().getParent());
-        ModelConfig config = ModelConfig.builder("m")
-                .modelFile(String.valueOf(file.getFileName()))
-                .build();
-        try (BackendModel model = backend.load(
-                        new ModelLocation(new ServableId("m", 1), directory, directory),
-                        config,
-                        new BackendContext(1, setting.scratch(), Map.of()));
-                ModelInstance invocation = model.newInstance()) {
+        try (SingleThreadModel model = SingleThreadModel.load(name, file, setting)) {
             for (int rows : new int[] {1, 1000, 10_000}) {
                 float[] x = NativeTreeLibraries.rows(rows, FEATURES, 11);
                 boolean xgboost = name.equals("xgboost");
+                int[] at = {0};
                 try (Oracle oracle = xgboost
                                 ? NativeTreeLibraries.xgboost(file, x, FEATURES)
                                 : NativeTreeLibraries.lightgbm(file, x, FEATURES);
-                        Tensor in = tensor(model.config().inputs().get(0), x, rows)) {
-                    double differ = difference(invocation, in, oracle, rows);
-                    results.add(figure(name, rows, setting, invocation, in, oracle, differ));
+                        Tensor in = model.input(rows, FEATURES, () -> x[at[0]++])) {
+                    double differ = difference(model.predict(in, rows), oracle);
+                    results.add(figure(name, rows, setting, model, in, oracle, differ));
                 }
             }
         }
@@ -105,20 +74,17 @@ public final class NativeTreesScenario implements Scenario {
             String name,
             int rows,
             BenchmarkSettings setting,
-            ModelInstance invocation,
+            SingleThreadModel model,
             Tensor in,
             Oracle oracle,
             double differ) {
-        List<Tensor> inputs = List.of(in);
-        List<String> outputs = List.of("predict");
-        Runnable ours = () -> Tensor.closeAll(invocation.run(inputs, outputs));
         double[] own = new double[setting.rounds()];
         double[] theirs = new double[setting.rounds()];
-        micros(ours, rows);
-        micros(oracle::run, rows);
+        model.micros(in, rows);
+        SingleThreadModel.micros(oracle::run, rows);
         for (int round = 0; round < own.length; round++) {
-            theirs[round] = micros(oracle::run, rows);
-            own[round] = micros(ours, rows);
+            theirs[round] = SingleThreadModel.micros(oracle::run, rows);
+            own[round] = model.micros(in, rows);
         }
         double ratio = BenchmarkResult.median(own) / BenchmarkResult.median(theirs);
         double most = rows == 1 && name.equals("xgboost") ? ONE_ROW : 1;
@@ -135,45 +101,12 @@ public final class NativeTreesScenario implements Scenario {
                 BenchmarkResult.verdict(ratio <= most && differ <= 1e-6));
     }
 
-    private static Tensor tensor(TensorSpec spec, float[] x, int rows) {
-        Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), Shape.of(rows, FEATURES));
-        ByteBuffer to = tensor.buffer();
-        for (float v : x) {
-            if (spec.dataType() == DataType.FP32) {
-                to.putFloat(v);
-            } else {
-                to.putDouble(v);
-            }
-        }
-        return tensor;
-    }
-
-    private static double difference(ModelInstance invocation, Tensor in, Oracle oracle, int rows) {
+    private static double difference(double[] predictions, Oracle oracle) {
         oracle.run();
         double most = 0;
-        try (Tensor out = invocation.run(List.of(in), List.of("predict")).get(0)) {
-            ByteBuffer from = out.buffer();
-            for (int row = 0; row < rows; row++) {
-                double ours = out.dataType() == DataType.FP32 ? from.getFloat() : from.getDouble();
-                most = Math.max(most, Math.abs(ours - oracle.answer(row)));
-            }
+        for (int row = 0; row < predictions.length; row++) {
+            most = Math.max(most, Math.abs(predictions[row] - oracle.answer(row)));
         }
         return most;
-    }
-
-    /** Returns the CPU time per row in microseconds. */
-    private static double micros(Runnable run, int rows) {
-        long begun = THREADS.getCurrentThreadCpuTime();
-        long took = 0;
-        long rowsRun = 0;
-        int turns = Math.max(1, 1000 / rows);
-        while (took < LEAST_SECONDS * 1e9) {
-            for (int i = 0; i < turns; i++) {
-                run.run();
-            }
-            rowsRun += (long) turns * rows;
-            took = THREADS.getCurrentThreadCpuTime() - begun;
-        }
-        return took / 1e3 / rowsRun;
     }
 }

@@ -11,6 +11,7 @@ import io.nereid.backends.sklearn.pickle.NdArray;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.backends.sklearn.tree.DecisionTree;
+import io.nereid.backends.sklearn.tree.DecisionTrees;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -28,7 +29,9 @@ public final class GradientBoosting {
     /** The raw predictions. Immutable. */
     private static final class Scores implements RawPredictions {
         private final String type;
-        private final List<List<DecisionTree>> stages = new ArrayList<>();
+        /** By stage and class. */
+        private final DecisionTrees trees;
+
         private final double rate;
         private final @Nullable Estimator first;
         private final boolean classes;
@@ -52,21 +55,16 @@ public final class GradientBoosting {
             }
             width = grid.dim(1);
             Object[] cells = grid.values();
-            for (int s = 0; s < grid.dim(0); s++) {
-                List<DecisionTree> stage = new ArrayList<>();
-                for (int k = 0; k < width; k++) {
-                    stage.add(DecisionTree.of(
-                            new EstimatorAttributes(EstimatorAttributes.asObject(cells[s * width + k]))));
-                }
-                stages.add(stage);
+            List<DecisionTree> all = new ArrayList<>();
+            for (Object cell : cells) {
+                all.add(DecisionTree.of(new EstimatorAttributes(EstimatorAttributes.asObject(cell))));
             }
+            trees = new DecisionTrees(all);
             Object init = f.required("init_");
             first = init.equals("zero") ? null : factory.build(init);
-            for (List<DecisionTree> stage : stages) {
-                for (DecisionTree tree : stage) {
-                    if (tree.width() != 1 || tree.features() != features()) {
-                        throw UnsupportedModel.corrupt(f.path() + " has trees of different sizes");
-                    }
+            for (DecisionTree tree : all) {
+                if (tree.width() != 1 || tree.features() != features()) {
+                    throw UnsupportedModel.corrupt(f.path() + " has trees of different sizes");
                 }
             }
         }
@@ -87,7 +85,7 @@ public final class GradientBoosting {
         }
 
         int features() {
-            return stages.get(0).get(0).features();
+            return trees.trees().get(0).features();
         }
 
         @Override
@@ -95,14 +93,13 @@ public final class GradientBoosting {
             float[] x = DecisionTree.floats(type, table);
             DataTable result = first(table);
             double[] y = result.values();
-            for (int r = 0; r < table.rows(); r++) {
-                for (List<DecisionTree> stage : stages) {
-                    for (int k = 0; k < width; k++) {
-                        DecisionTree tree = stage.get(k);
-                        y[r * width + k] += rate * tree.value(tree.leaf(x, r * table.columns()), 0);
-                    }
+            trees.forEachLeaf(x, table.rows(), table.columns(), (index, from, rows, leaves) -> {
+                DecisionTree tree = trees.trees().get(index);
+                int at = from * width + index % width;
+                for (int r = 0; r < rows; r++) {
+                    y[at + r * width] += rate * tree.value(leaves[r], 0);
                 }
-            }
+            });
             return result;
         }
 

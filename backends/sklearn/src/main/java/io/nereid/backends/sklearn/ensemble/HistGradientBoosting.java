@@ -10,6 +10,8 @@ import io.nereid.backends.sklearn.estimator.Regressor;
 import io.nereid.backends.sklearn.pickle.NdArray;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.backends.sklearn.preprocessing.CategoryIndex;
+import io.nereid.backends.sklearn.tree.PackedTrees;
+import io.nereid.backends.sklearn.tree.PackedTrees.TreeNodes;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -64,6 +66,25 @@ public final class HistGradientBoosting {
             }
         }
 
+        /** Returns whether a split is by categories. */
+        boolean hasCategories() {
+            for (int i = 0; i < leaf.length; i++) {
+                if (categorical[i] && !leaf[i]) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        /** The tree's arrays, to be packed; without splits by categories. */
+        TreeNodes nodesToPack() {
+            int[] child = left.clone();
+            for (int i = 0; i < child.length; i++) {
+                child[i] = leaf[i] ? -1 : child[i];
+            }
+            return new TreeNodes(child, right, feature, threshold, missingLeft);
+        }
+
         private static boolean[] flags(NdArray nodes, String field) {
             boolean[] flags = new boolean[nodes.count()];
             if (nodes.hasField(field)) {
@@ -98,10 +119,18 @@ public final class HistGradientBoosting {
         }
     }
 
+    /** Fewer rows find their leaves one by one: that takes less than to encode them. */
+    private static final int FEW_ROWS = 3;
+
     /** The raw predictions. Immutable. */
     private static final class HistogramScores implements RawPredictions {
         private final String type;
-        private final List<List<HistogramTree>> stages = new ArrayList<>();
+        /** By iteration and class. */
+        private final List<HistogramTree> trees = new ArrayList<>();
+
+        /** The trees packed for many rows; null if there are splits by categories. */
+        private final @Nullable PackedTrees packed;
+
         private final double[] baseline;
         private final int features;
         private final int width;
@@ -120,16 +149,19 @@ public final class HistGradientBoosting {
                 java.util.Arrays.fill(baseline, given[0]);
             }
             for (Object stage : f.list("_predictors")) {
-                List<HistogramTree> trees = new ArrayList<>();
-                for (Object tree : EstimatorAttributes.asList(stage)) {
+                List<Object> iteration = EstimatorAttributes.asList(stage);
+                if (iteration.size() != width) {
+                    throw UnsupportedModel.corrupt(
+                            f.path() + " has " + iteration.size() + " trees per iteration (expected: " + width + ")");
+                }
+                for (Object tree : iteration) {
                     trees.add(new HistogramTree(new EstimatorAttributes(EstimatorAttributes.asObject(tree)), features));
                 }
-                if (trees.size() != width) {
-                    throw UnsupportedModel.corrupt(
-                            f.path() + " has " + trees.size() + " trees per iteration (expected: " + width + ")");
-                }
-                stages.add(trees);
             }
+            packed = trees.stream().anyMatch(HistogramTree::hasCategories)
+                    ? null
+                    : PackedTrees.ofDoubles(
+                            trees.stream().map(HistogramTree::nodesToPack).toList());
             categories = categories(f);
         }
 
@@ -178,13 +210,26 @@ public final class HistGradientBoosting {
             double[] x = given.numbers(type);
             DataTable result = DataTable.of(table.rows(), width);
             double[] y = result.values();
-            for (int r = 0; r < table.rows(); r++) {
-                for (int k = 0; k < width; k++) {
-                    double sum = baseline[k];
-                    for (List<HistogramTree> stage : stages) {
-                        sum += stage.get(k).predict(x, r * given.columns(), this);
+            for (int i = 0; i < y.length; i++) {
+                y[i] = baseline[i % width];
+            }
+            boolean few = table.rows() < FEW_ROWS || packed == null;
+            int capacity = few ? table.rows() : PackedTrees.ROWS;
+            int[] numbers = new int[few || packed == null ? 0 : capacity * packed.stride()];
+            int[] leaves = new int[few ? 0 : capacity];
+            for (int first = 0; first < table.rows(); first += capacity) {
+                int count = Math.min(capacity, table.rows() - first);
+                if (!few && packed != null) {
+                    packed.encode(x, first * given.columns(), given.columns(), count, numbers);
+                }
+                for (int t = 0; t < trees.size(); t++) {
+                    HistogramTree tree = trees.get(t);
+                    int at = first * width + t % width;
+                    boolean found = !few && packed != null && packed.leaves(t, numbers, count, leaves);
+                    for (int r = 0; r < count; r++) {
+                        y[at + r * width] +=
+                                found ? tree.value[leaves[r]] : tree.predict(x, (first + r) * given.columns(), this);
                     }
-                    y[r * width + k] = sum;
                 }
             }
             return result;

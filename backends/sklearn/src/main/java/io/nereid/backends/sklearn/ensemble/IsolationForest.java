@@ -10,6 +10,7 @@ import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.backends.sklearn.pickle.NdArray;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.backends.sklearn.tree.DecisionTree;
+import io.nereid.backends.sklearn.tree.DecisionTrees;
 import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,8 +22,7 @@ import java.util.List;
 public final class IsolationForest extends Estimator {
     private static final double EULER = 0.5772156649015329;
 
-    private final List<DecisionTree> trees = new ArrayList<>();
-    private final List<int[]> columns = new ArrayList<>();
+    private final DecisionTrees trees;
     /** The path length of each leaf, by tree: its depth, plus the expected depth of a tree over its samples. */
     private final List<double[]> paths = new ArrayList<>();
 
@@ -32,10 +32,11 @@ public final class IsolationForest extends Estimator {
     public IsolationForest(EstimatorAttributes f) {
         super(f.type(), f.features());
         List<Object> given = f.list("estimators_features_");
+        List<DecisionTree> all = new ArrayList<>();
         for (Object each : f.list("estimators_")) {
             EstimatorAttributes one = new EstimatorAttributes(EstimatorAttributes.asObject(each));
             DecisionTree tree = DecisionTree.of(one);
-            int[] chosen = trees.size() < given.size() && given.get(trees.size()) instanceof NdArray a
+            int[] chosen = all.size() < given.size() && given.get(all.size()) instanceof NdArray a
                     ? MatrixOps.within(a.ints(), f.features())
                     : new int[0];
             if (chosen.length != tree.features()) {
@@ -47,12 +48,12 @@ public final class IsolationForest extends Estimator {
             for (int i = 0; i < lengths.length; i++) {
                 lengths[i] = depths[i] + usual(samples[i]);
             }
-            trees.add(tree);
-            columns.add(chosen);
+            all.add(tree.over(chosen, f.features()));
             paths.add(lengths);
         }
+        trees = new DecisionTrees(all);
         double max = f.has("_max_samples") ? f.number("_max_samples") : f.number("max_samples_");
-        scale = trees.size() * usual(max);
+        scale = all.size() * usual(max);
         offset = f.number("offset_", -0.5);
     }
 
@@ -79,13 +80,13 @@ public final class IsolationForest extends Estimator {
     @Override
     public DataTable apply(PredictMethod method, DataTable table) {
         double[] result = new double[table.rows()];
-        for (int t = 0; t < trees.size(); t++) {
-            DataTable part = table.select(columns.get(t));
-            float[] x = DecisionTree.floats(type(), part);
-            for (int r = 0; r < result.length; r++) {
-                result[r] += paths.get(t)[trees.get(t).leaf(x, r * part.columns())];
+        float[] x = DecisionTree.floats(type(), table);
+        trees.forEachLeaf(x, table.rows(), table.columns(), (index, first, rows, leaves) -> {
+            double[] lengths = paths.get(index);
+            for (int r = 0; r < rows; r++) {
+                result[first + r] += lengths[leaves[r]];
             }
-        }
+        });
         for (int r = 0; r < result.length; r++) {
             double score = -Math.pow(2, scale == 0 ? -1 : -result[r] / scale);
             double decision = score - offset;

@@ -12,6 +12,7 @@ import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.backends.sklearn.estimator.Regressor;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 import io.nereid.backends.sklearn.tree.DecisionTree;
+import io.nereid.backends.sklearn.tree.DecisionTrees;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -52,11 +53,11 @@ public final class RandomForest {
 
     /** The mean of the trees' class probabilities. Immutable. */
     private static final class Classes extends Classifier {
-        private final List<DecisionTree> trees;
+        private final DecisionTrees trees;
 
         Classes(EstimatorAttributes f, List<DecisionTree> trees) {
             super(f.type(), trees.get(0).features(), ClassLabels.of(f.array("classes_")));
-            this.trees = trees;
+            this.trees = new DecisionTrees(trees);
             if (trees.get(0).width() != labels().count()) {
                 throw UnsupportedModel.corrupt(f.path() + " has trees for "
                         + trees.get(0).width() + " classes (expected: " + labels().count() + ")");
@@ -65,7 +66,7 @@ public final class RandomForest {
 
         @Override
         public boolean quick() {
-            return trees.size() <= 20;
+            return trees.trees().size() <= 20;
         }
 
         @Override
@@ -79,20 +80,22 @@ public final class RandomForest {
             int classes = labels().count();
             DataTable result = DataTable.of(table.rows(), classes);
             double[] y = result.values();
-            for (int r = 0; r < table.rows(); r++) {
-                for (DecisionTree tree : trees) {
-                    int leaf = tree.leaf(x, r * table.columns());
+            trees.forEachLeaf(x, table.rows(), table.columns(), (index, first, rows, leaves) -> {
+                DecisionTree tree = trees.trees().get(index);
+                for (int r = 0; r < rows; r++) {
                     double sum = 0;
                     for (int c = 0; c < classes; c++) {
-                        sum += tree.value(leaf, c);
+                        sum += tree.value(leaves[r], c);
                     }
+                    int at = (first + r) * classes;
                     for (int c = 0; c < classes; c++) {
-                        y[r * classes + c] += sum == 0 ? tree.value(leaf, c) : tree.value(leaf, c) / sum;
+                        double value = tree.value(leaves[r], c);
+                        y[at + c] += sum == 0 ? value : value / sum;
                     }
                 }
-                for (int c = 0; c < classes; c++) {
-                    y[r * classes + c] /= trees.size();
-                }
+            });
+            for (int i = 0; i < y.length; i++) {
+                y[i] /= trees.trees().size();
             }
             return result;
         }
@@ -100,7 +103,7 @@ public final class RandomForest {
 
     /** The mean of the trees' class probabilities, for several targets. Immutable. */
     private static final class MultiTarget extends MultiTargetClassifier {
-        private final List<DecisionTree> trees;
+        private final DecisionTrees trees;
         /**
          * Values per target at a leaf: the number of classes of the target with most classes, padded for the others.
          */
@@ -108,7 +111,7 @@ public final class RandomForest {
 
         MultiTarget(EstimatorAttributes f, List<DecisionTree> trees) {
             super(f.type(), trees.get(0).features(), labels(f));
-            this.trees = trees;
+            this.trees = new DecisionTrees(trees);
             this.most = trees.get(0).width() / Math.max(1, trees.get(0).outputs());
             int greatest = labels().stream().mapToInt(ClassLabels::count).max().orElse(0);
             if (trees.get(0).outputs() != labels().size() || most < greatest) {
@@ -123,13 +126,13 @@ public final class RandomForest {
             int width = width(PredictMethod.PREDICT_PROBA);
             DataTable result = DataTable.of(table.rows(), width);
             double[] y = result.values();
-            for (int r = 0; r < table.rows(); r++) {
-                for (DecisionTree tree : trees) {
-                    add(tree, tree.leaf(x, r * table.columns()), y, r * width);
+            trees.forEachLeaf(x, table.rows(), table.columns(), (index, first, rows, leaves) -> {
+                for (int r = 0; r < rows; r++) {
+                    add(trees.trees().get(index), leaves[r], y, (first + r) * width);
                 }
-                for (int c = 0; c < width; c++) {
-                    y[r * width + c] /= trees.size();
-                }
+            });
+            for (int i = 0; i < y.length; i++) {
+                y[i] /= trees.trees().size();
             }
             return result;
         }
@@ -151,7 +154,7 @@ public final class RandomForest {
 
     /** The mean of the trees' predictions. Immutable. */
     private static final class Numbers extends Regressor {
-        private final List<DecisionTree> trees;
+        private final DecisionTrees trees;
         private final int outputs;
 
         Numbers(EstimatorAttributes f, List<DecisionTree> trees) {
@@ -159,13 +162,13 @@ public final class RandomForest {
                     f.type(),
                     trees.get(0).features(),
                     trees.get(0).outputs() == 1 ? 0 : trees.get(0).outputs());
-            this.trees = trees;
+            this.trees = new DecisionTrees(trees);
             this.outputs = trees.get(0).width();
         }
 
         @Override
         public boolean quick() {
-            return trees.size() <= 20;
+            return trees.trees().size() <= 20;
         }
 
         @Override
@@ -173,16 +176,16 @@ public final class RandomForest {
             float[] x = DecisionTree.floats(type(), table);
             DataTable result = DataTable.of(table.rows(), outputs);
             double[] y = result.values();
-            for (int r = 0; r < table.rows(); r++) {
-                for (DecisionTree tree : trees) {
-                    int leaf = tree.leaf(x, r * table.columns());
-                    for (int c = 0; c < outputs; c++) {
-                        y[r * outputs + c] += tree.value(leaf, c);
+            trees.forEachLeaf(x, table.rows(), table.columns(), (index, first, rows, leaves) -> {
+                DecisionTree tree = trees.trees().get(index);
+                for (int r = 0; r < rows; r++) {
+                    for (int o = 0; o < outputs; o++) {
+                        y[(first + r) * outputs + o] += tree.value(leaves[r], o);
                     }
                 }
-                for (int c = 0; c < outputs; c++) {
-                    y[r * outputs + c] /= trees.size();
-                }
+            });
+            for (int i = 0; i < y.length; i++) {
+                y[i] /= trees.trees().size();
             }
             return result;
         }

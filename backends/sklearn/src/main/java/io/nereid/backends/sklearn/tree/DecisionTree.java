@@ -7,6 +7,7 @@ import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.pickle.NdArray;
 import io.nereid.backends.sklearn.pickle.PythonValues;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
+import io.nereid.backends.sklearn.tree.PackedTrees.TreeNodes;
 
 /**
  * A decision tree ({@code sklearn.tree._tree.Tree}) as arrays of nodes. Inputs are converted to 32-bit floats before
@@ -58,6 +59,32 @@ public final class DecisionTree {
         }
     }
 
+    private DecisionTree(DecisionTree of, int[] feature, int features) {
+        this.left = of.left;
+        this.right = of.right;
+        this.feature = feature;
+        this.threshold = of.threshold;
+        this.missingLeft = of.missingLeft;
+        this.values = of.values;
+        this.width = of.width;
+        this.outputs = of.outputs;
+        this.features = features;
+    }
+
+    /**
+     * Returns the tree over the columns of a whole table, of which it was trained on some.
+     *
+     * @param columns by feature of this tree, its column
+     * @param all the columns of the table
+     */
+    public DecisionTree over(int[] columns, int all) {
+        int[] moved = new int[feature.length];
+        for (int i = 0; i < moved.length; i++) {
+            moved[i] = left[i] == -1 ? 0 : columns[feature[i]];
+        }
+        return new DecisionTree(this, moved, all);
+    }
+
     /** The tree of a fitted tree estimator, its attribute {@code tree_}. */
     public static DecisionTree of(EstimatorAttributes estimator) {
         return ofTree(new EstimatorAttributes(estimator.object("tree_")));
@@ -97,6 +124,11 @@ public final class DecisionTree {
             node = goLeft ? left[node] : right[node];
         }
         return node;
+    }
+
+    /** The tree's arrays, to be packed. */
+    TreeNodes nodesToPack() {
+        return new TreeNodes(left, right, feature, threshold, missingLeft);
     }
 
     public double value(int leaf, int i) {

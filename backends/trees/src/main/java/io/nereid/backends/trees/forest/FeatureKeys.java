@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees.forest;
 
+import io.nereid.tensor.FloatOrder;
 import java.util.Arrays;
 
 /**
@@ -83,22 +84,13 @@ public final class FeatureKeys {
                     missing[s] = NO_CATEGORY;
                     break;
                 default:
-                    missing[s] = ranked ? rank(0, ranks[s]) : number(0f);
+                    missing[s] = ranked ? rank(0, ranks[s]) : FloatOrder.of(0f);
             }
         }
     }
 
     public int size() {
         return features.length;
-    }
-
-    /**
-     * Converts a float to an int of the same order. The bits of positive floats are ordered as ints; those of negative
-     * ones in reverse, so their lower 31 bits are flipped. Adding 0 gives both zeros the same code.
-     */
-    static int number(float value) {
-        int bits = Float.floatToRawIntBits(value + 0f);
-        return bits ^ ((bits >> 31) & Integer.MAX_VALUE);
     }
 
     /** The number of thresholds that are less than the value. */
@@ -130,10 +122,10 @@ public final class FeatureKeys {
             if (Float.isNaN(x)) {
                 number = missing[s];
             } else if (rules[s] <= NAN_IS_ZERO) {
-                number = number(x);
+                number = FloatOrder.of(x);
             } else {
                 number = special(s, x);
-                number = number == PLAIN ? number(x) : number;
+                number = number == PLAIN ? FloatOrder.of(x) : number;
             }
             to[at + s] = number;
         }

@@ -4,6 +4,7 @@ package io.nereid.backends.trees.forest;
 
 import io.nereid.backends.trees.forest.ParsedTree.LinearLeaf;
 import io.nereid.base.ServingException;
+import io.nereid.tensor.FloatOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -272,14 +273,14 @@ public final class ForestBuilder {
     private int threshold(int feature, double value) {
         switch (flavor) {
             case LESS:
-                return FeatureKeys.number((float) value);
+                return FloatOrder.of((float) value);
             case LESS_OR_EQUAL:
                 // A float is <= a double exactly when it is <= the greatest float that is not above the double.
                 float below = (float) value;
                 if (below > value) {
                     below = Math.nextDown(below);
                 }
-                return FeatureKeys.number(below) + 1;
+                return FloatOrder.of(below) + 1;
             default:
                 return Arrays.binarySearch(ranks.getOrDefault(feature, new double[0]), value + 0.0) + 1;
         }
