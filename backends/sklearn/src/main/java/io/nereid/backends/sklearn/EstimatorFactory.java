@@ -10,6 +10,8 @@ import io.nereid.backends.sklearn.compose.ColumnTransformerReader;
 import io.nereid.backends.sklearn.compose.ColumnUnion;
 import io.nereid.backends.sklearn.compose.Pipeline;
 import io.nereid.backends.sklearn.compose.TransformedTarget;
+import io.nereid.backends.sklearn.covariance.EllipticEnvelope;
+import io.nereid.backends.sklearn.crossdecomposition.PartialLeastSquares;
 import io.nereid.backends.sklearn.discriminant.QuadraticDiscriminant;
 import io.nereid.backends.sklearn.dummy.DummyEstimators;
 import io.nereid.backends.sklearn.ensemble.AdaBoost;
@@ -28,7 +30,9 @@ import io.nereid.backends.sklearn.featureselection.ModelSelection;
 import io.nereid.backends.sklearn.impute.IterativeImputer;
 import io.nereid.backends.sklearn.impute.KnnImputer;
 import io.nereid.backends.sklearn.impute.MissingIndicator;
+import io.nereid.backends.sklearn.kernel.KernelRidge;
 import io.nereid.backends.sklearn.linear.LinearModels;
+import io.nereid.backends.sklearn.linear.LinearOneClass;
 import io.nereid.backends.sklearn.mixture.GaussianMixture;
 import io.nereid.backends.sklearn.modelselection.ThresholdClassifier;
 import io.nereid.backends.sklearn.multiclass.OneVsOneClassifier;
@@ -36,7 +40,10 @@ import io.nereid.backends.sklearn.multiclass.OneVsRestClassifier;
 import io.nereid.backends.sklearn.multioutput.EstimatorChain;
 import io.nereid.backends.sklearn.multioutput.MultiOutput;
 import io.nereid.backends.sklearn.naivebayes.NaiveBayes;
+import io.nereid.backends.sklearn.neighbors.LocalOutlierFactor;
+import io.nereid.backends.sklearn.neighbors.NearestCentroid;
 import io.nereid.backends.sklearn.neighbors.NearestNeighbors;
+import io.nereid.backends.sklearn.neighbors.RadiusNeighbors;
 import io.nereid.backends.sklearn.neural.MultiLayerPerceptron;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.PythonValues;
@@ -54,6 +61,8 @@ import io.nereid.backends.sklearn.preprocessing.PowerTransformer;
 import io.nereid.backends.sklearn.preprocessing.QuantileTransformer;
 import io.nereid.backends.sklearn.preprocessing.SimpleImputer;
 import io.nereid.backends.sklearn.preprocessing.SplineTransformer;
+import io.nereid.backends.sklearn.semisupervised.LabelPropagation;
+import io.nereid.backends.sklearn.svm.OneClassSvm;
 import io.nereid.backends.sklearn.svm.SupportVectorMachine;
 import io.nereid.base.NameSuggestions;
 import java.util.HashMap;
@@ -85,6 +94,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k = new HashMap<>();
         transformers(k);
         models(k);
+        rareModels(k);
         return Map.copyOf(k);
     }
 
@@ -195,6 +205,24 @@ public final class EstimatorFactory implements Estimator.Factory {
             k.put(search, (f, a) -> a.build(f.required("best_estimator_")));
         }
         k.put("FrozenEstimator", (f, a) -> a.build(f.required("estimator")));
+    }
+
+    private static void rareModels(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
+        put(k, OneClassSvm::of, "OneClassSVM");
+        put(k, LinearOneClass::of, "SGDOneClassSVM");
+        put(k, LocalOutlierFactor::of, "LocalOutlierFactor");
+        put(k, EllipticEnvelope::of, "EllipticEnvelope");
+        put(k, PartialLeastSquares::of, "PLSRegression", "PLSCanonical", "CCA");
+        put(k, PartialLeastSquares::svd, "PLSSVD");
+        put(k, NearestCentroid::of, "NearestCentroid");
+        put(k, RadiusNeighbors::classifier, "RadiusNeighborsClassifier");
+        put(k, RadiusNeighbors::regressor, "RadiusNeighborsRegressor");
+        put(k, KernelRidge::of, "KernelRidge");
+        put(k, LabelPropagation::of, "LabelPropagation", "LabelSpreading");
+        put(k, LinearModels::regressor, "LarsCV", "LassoLarsCV", "OrthogonalMatchingPursuitCV");
+        put(k, LinearModels::regressor, "MultiTaskLassoCV", "MultiTaskElasticNetCV");
+        k.put("RANSACRegressor", (f, a) -> a.build(f.required("estimator_")));
+        k.put("SelfTrainingClassifier", (f, a) -> a.build(f.required("estimator_", "base_estimator_")));
     }
 
     /**

@@ -1,0 +1,152 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The models of make_fixtures.py beyond the common ones: outlier detection, kernels, Gaussian processes, decompositions, clusters and the like.
+
+Usage: python more_models.py DIRECTORY [NAME...]   (makes these alone, or those with such a name, beside what is in
+DIRECTORY/<version of scikit-learn>/)
+"""
+import os
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+import fixture_files
+import numpy as np
+import pandas as pd
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+MAJOR = tuple(int(p) for p in sklearn.__version__.split(".")[:2])
+rng = np.random.RandomState(11)
+X = np.round(rng.randn(40, 3) * [1, 2, 0.5] + [0, 1, -1], 4)
+score = X[:, 0] + X[:, 1] / 2 - X[:, 2]
+y2 = (score > 1.4).astype(int)
+y3 = np.digitize(score, [0.8, 2])
+names3 = np.array(["setosa", "versicolor", "virginica"])[y3]
+t = np.round(3 * score + 0.1 * rng.randn(40), 4)
+T2 = np.c_[t, np.round(-t + X[:, 0] ** 2, 4)]
+Q = np.vstack([np.round(rng.randn(8, 3) * [1, 2, 0.5] + [0, 1, -1], 4), [[6, -9, 4]], X[:3]])
+# Rows apart from those of the training, for what computes distances from squares and products.
+Qapart = np.round(Q + 0.0123, 4)
+Xpos, Qpos = np.round(np.abs(X), 3), np.round(np.abs(Q), 3)
+some3 = np.where(rng.rand(40) < 0.4, -1, y3)
+frame = pd.DataFrame({
+    "age": np.where(rng.rand(40) < 0.1, np.nan, np.round(rng.rand(40) * 60 + 18)),
+    "city": rng.choice(["Bern", "Zürich", "Genève"], 40),
+    "income": np.round(rng.rand(40) * 10, 2),
+}).astype({"city": object})
+Qframe = frame.iloc[:10].copy()
+Qframe["city"] = ["Bern", "Zürich", "Paris", "Genève", "Bern"] * 2
+
+
+def outliers(add):
+    from sklearn.covariance import EllipticEnvelope
+    from sklearn.neighbors import LocalOutlierFactor
+    from sklearn.svm import OneClassSVM
+
+    add("oneclass", OneClassSVM(nu=0.2))
+    add("oneclass_poly", OneClassSVM(kernel="poly", degree=2, coef0=1, gamma=0.3, nu=0.3))
+    add("oneclass_linear", OneClassSVM(kernel="linear", nu=0.4))
+    add("oneclass_sigmoid", make_pipeline(StandardScaler(), OneClassSVM(kernel="sigmoid", gamma=0.05, coef0=0.1)))
+    if MAJOR >= (1, 0):
+        from sklearn.linear_model import SGDOneClassSVM
+
+        add("oneclass_sgd", make_pipeline(StandardScaler(), SGDOneClassSVM(nu=0.3, random_state=1)))
+    add("lof", LocalOutlierFactor(6, novelty=True))
+    add("lof_manhattan", LocalOutlierFactor(5, novelty=True, metric="manhattan", contamination=0.1))
+    add("lof_brute", LocalOutlierFactor(5, novelty=True, algorithm="brute"), q=Qapart)
+    add("lof_frame", make_pipeline(mixed(), LocalOutlierFactor(6, novelty=True)), frame, None, Qframe, list(frame.columns))
+    add("envelope", EllipticEnvelope(random_state=1))
+    add("envelope_covariance", EllipticEnvelope(random_state=1, store_precision=False, contamination=0.2))
+
+
+def mixed():
+    return ColumnTransformer([
+        ("num", Pipeline([("i", SimpleImputer()), ("s", StandardScaler())]), ["age", "income"]),
+        ("cat", OneHotEncoder(handle_unknown="ignore"), ["city"])])
+
+
+def least_squares(add):
+    from sklearn.cross_decomposition import CCA, PLSSVD, PLSCanonical, PLSRegression
+
+    add("pls", PLSRegression(2), X, t)
+    add("pls_two", PLSRegression(2), X, T2)
+    add("pls_unscaled", PLSRegression(1, scale=False), X, T2)
+    add("pls_canonical", PLSCanonical(2), X, T2)
+    add("pls_cca", CCA(1), X, T2)
+    add("pls_svd", PLSSVD(2), X, T2)
+    add("pls_pipeline", make_pipeline(StandardScaler(), PLSRegression(2)), X, t)
+    add("pls_frame", make_pipeline(mixed(), PLSRegression(2)), frame, t, Qframe, list(frame.columns))
+
+
+def neighbours(add):
+    from sklearn.neighbors import NearestCentroid, RadiusNeighborsClassifier, RadiusNeighborsRegressor
+
+    add("centroid", NearestCentroid(), X, names3)
+    add("centroid_two", NearestCentroid(), X, y2)
+    add("centroid_manhattan", NearestCentroid(metric="manhattan"), X, y3)
+    add("centroid_shrunken", NearestCentroid(shrink_threshold=0.3), X, y3)
+    if MAJOR >= (1, 6):
+        add("centroid_priors", NearestCentroid(priors=[0.2, 0.5, 0.3]), X, y3)
+        add("centroid_priors_manhattan", NearestCentroid(metric="manhattan", priors="empirical"), X, y3)
+    add("radius", RadiusNeighborsClassifier(2.0), X, y3, X[:9] + 0.01)
+    add("radius_distance", RadiusNeighborsClassifier(1.5, weights="distance", outlier_label="most_frequent"), X, names3)
+    add("radius_label", RadiusNeighborsClassifier(1.5, weights="distance", p=1, outlier_label=-7), X, y3)
+    add("radius_text", RadiusNeighborsClassifier(1.5, outlier_label="virgin"), X, names3)
+    add("radius_reg", RadiusNeighborsRegressor(1.5), X, t)
+    add("radius_reg_two", RadiusNeighborsRegressor(1.5, weights="distance", p=3), X, T2)
+
+
+def kernels(add):
+    from sklearn.kernel_ridge import KernelRidge
+
+    for kernel in ["linear", "poly", "rbf", "laplacian", "sigmoid", "cosine"]:
+        add("kernel_ridge_" + kernel, KernelRidge(alpha=0.5, kernel=kernel, gamma=0.2, coef0=0.5, degree=2), X, t)
+    add("kernel_ridge_two", KernelRidge(kernel="rbf"), X, T2)
+    add("kernel_ridge_chi2", KernelRidge(kernel="chi2", gamma=0.3), Xpos, t, Qpos)
+    add("kernel_ridge_additive", KernelRidge(kernel="additive_chi2"), Xpos, t, Qpos)
+
+
+def rest(add):
+    from sklearn.linear_model import (
+        LarsCV, LassoLarsCV, MultiTaskElasticNetCV, MultiTaskLassoCV, OrthogonalMatchingPursuitCV, RANSACRegressor)
+    from sklearn.neighbors import KNeighborsRegressor
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
+
+    add("ransac", RANSACRegressor(random_state=1), X, t)
+    add("ransac_neighbours", RANSACRegressor(KNeighborsRegressor(3), min_samples=20, random_state=1), X, T2)
+    add("lars_cv", LarsCV(cv=2), X, t)
+    add("lasso_lars_cv", LassoLarsCV(cv=2), X, t)
+    add("pursuit_cv", OrthogonalMatchingPursuitCV(cv=2), X, t)
+    add("tasks_lasso_cv", MultiTaskLassoCV(cv=2, n_alphas=5) if MAJOR < (1, 7) else MultiTaskLassoCV(cv=2, alphas=5), X, T2)
+    add("tasks_net_cv", MultiTaskElasticNetCV(cv=2, n_alphas=5) if MAJOR < (1, 7) else MultiTaskElasticNetCV(cv=2, alphas=5), X, T2)
+    add("self_training", SelfTrainingClassifier(GaussianNB()), X, some3)
+    add("self_training_best", SelfTrainingClassifier(make_pipeline(StandardScaler(), LogisticRegression()), criterion="k_best"), X, some3)
+    add("propagation", LabelPropagation(gamma=0.5), X, some3)
+    add("propagation_knn", LabelPropagation(kernel="knn", n_neighbors=5), X, some3)
+    add("spreading", LabelSpreading(gamma=1), X, some3)
+    add("spreading_knn", make_pipeline(StandardScaler(), LabelSpreading(kernel="knn", n_neighbors=4)), X, some3)
+
+
+GROUPS = [outliers, least_squares, neighbours, kernels, rest]
+
+
+def models():
+    """By name, the fitted model, the rows to predict and the names of the columns."""
+    made = {}
+
+    def add(name, model, x=X, y=None, q=Q, columns=None):
+        made[name] = (model.fit(x, y) if y is not None else model.fit(x), q, columns)
+
+    for group in GROUPS:
+        group(add)
+    return made
+
+
+if __name__ == "__main__":
+    fixture_files.save(os.path.join(sys.argv[1], sklearn.__version__), models(), sys.argv[2:] or ["*"])
