@@ -133,7 +133,105 @@ def rest(add):
     add("spreading_knn", make_pipeline(StandardScaler(), LabelSpreading(kernel="knn", n_neighbors=4)), X, some3)
 
 
-GROUPS = [outliers, least_squares, neighbours, kernels, rest]
+def gaussian_processes(add):
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import (
+        RBF, ConstantKernel, DotProduct, Exponentiation, ExpSineSquared, Matern, PairwiseKernel, RationalQuadratic, WhiteKernel)
+
+    x, values, pair, three = X[:18], t[:18], T2[:18], names3[:18]
+    add("gp", GaussianProcessRegressor(alpha=0.1), x, values)
+    add("gp_two", GaussianProcessRegressor(RBF([1.0, 2.0, 0.5]) + WhiteKernel(0.1), normalize_y=True), x, pair)
+    add("gp_scaled", GaussianProcessRegressor(ConstantKernel(2.0) * RBF(0.8) + WhiteKernel(0.3), normalize_y=True), x, values)
+    fixed = dict(alpha=0.2, optimizer=None)
+    for nu in [0.5, 1.5, 2.5, 0.8, 3.3, np.inf]:
+        add("gp_matern_" + str(nu).replace(".", "_"), GaussianProcessRegressor(Matern([1.0, 2.0, 0.7], nu=nu), **fixed), x, values)
+    add("gp_quadratic", GaussianProcessRegressor(RationalQuadratic(1.3, 0.7), **fixed), x, values)
+    add("gp_sine", GaussianProcessRegressor(ExpSineSquared(1.2, 2.5), alpha=9, optimizer=None), x, values)
+    add("gp_dot", GaussianProcessRegressor(Exponentiation(DotProduct(0.6), 2) + 0.5, **fixed), x, values)
+    add("gp_pairwise", GaussianProcessRegressor(PairwiseKernel(gamma=0.3, metric="laplacian"), **fixed), x, values)
+    add("gp_pairwise_poly", GaussianProcessRegressor(PairwiseKernel(gamma=0.3, metric="poly") * 0.1, **fixed), x, values)
+    add("gp_class", GaussianProcessClassifier(), x, np.where(y2[:18] == 1, "yes", "no"))
+    add("gp_class_kernel", GaussianProcessClassifier(2.0 * Matern(1.5, nu=1.5) + DotProduct(0.2), optimizer=None), x, y2[:18])
+    add("gp_class_three", GaussianProcessClassifier(1.5 * RBF(0.8), optimizer=None), x[:14], three[:14], Q[:8])
+    add("gp_class_pairs", GaussianProcessClassifier(1.5 * RBF(0.8), optimizer=None, multi_class="one_vs_one"), x[:14], three[:14])
+    add("gp_pipeline", make_pipeline(StandardScaler(), GaussianProcessRegressor(alpha=0.1)), x, values)
+
+
+def clusters(add):
+    from sklearn.cluster import AffinityPropagation, Birch, MeanShift
+
+    add("birch", Birch(threshold=0.9), q=Qapart)
+    add("birch_all", Birch(threshold=1.2, n_clusters=None), q=Qapart)
+    add("birch_pipeline", make_pipeline(StandardScaler(), Birch(n_clusters=4)), q=Qapart)
+    add("shift", MeanShift(bandwidth=2.0))
+    add("affinity", AffinityPropagation(**({"random_state": 1} if MAJOR < (1, 10) else {})))
+    if MAJOR >= (1, 1):
+        from sklearn.cluster import BisectingKMeans
+
+        add("bisecting", BisectingKMeans(4, random_state=1), q=Qapart)
+        add("bisecting_largest", BisectingKMeans(5, random_state=1, bisecting_strategy="largest_cluster"), q=Qapart)
+
+
+def decompositions(add):
+    from sklearn.decomposition import NMF, FactorAnalysis, FastICA, KernelPCA, MiniBatchSparsePCA, SparsePCA
+    from sklearn.neighbors import NeighborhoodComponentsAnalysis
+    from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+    add("nmf", NMF(2, init="nndsvda", random_state=1), Xpos, None, Qpos)
+    add("nmf_updates", NMF(2, solver="mu", init="nndsvda", random_state=1), Xpos, None, Qpos)
+    add("nmf_kl", NMF(2, solver="mu", beta_loss="kullback-leibler", init="nndsvda", random_state=1), Xpos, None, Qpos)
+    add("nmf_is", NMF(2, solver="mu", beta_loss="itakura-saito", init="nndsvda", random_state=1), Xpos + 0.1, None, Qpos + 0.1)
+    add("nmf_other", NMF(2, solver="mu", beta_loss=1.5, init="nndsvda", random_state=1), Xpos, None, Qpos)
+    add("nmf_large", NMF(2, solver="mu", beta_loss=3, init="nndsvda", random_state=1), Xpos, None, Qpos)
+    penalty = {"alpha_W": 0.02, "alpha_H": 0.01} if MAJOR >= (1, 0) else {"alpha": 0.1}
+    add("nmf_penalty", NMF(2, init="nndsvda", l1_ratio=0.4, random_state=1, **penalty), Xpos, None, Qpos)
+    add("nmf_penalty_updates", NMF(2, solver="mu", init="nndsvda", l1_ratio=0.4, random_state=1, **penalty), Xpos, None, Qpos)
+    add("nmf_model", make_pipeline(NMF(2, random_state=1), Ridge()), Xpos, t, Qpos)
+    if MAJOR >= (1, 1):
+        from sklearn.decomposition import MiniBatchNMF
+
+        add("nmf_batches", MiniBatchNMF(2, init="nndsvda", batch_size=20, random_state=1), Xpos, None, Qpos)
+        add("nmf_batches_kl", MiniBatchNMF(2, init="nndsvda", beta_loss="kullback-leibler", transform_max_iter=30, random_state=1,
+            alpha_W=0.01, l1_ratio=0.5), Xpos, None, Qpos)
+    add("ica", FastICA(2, random_state=1, **({"whiten": "unit-variance"} if MAJOR >= (1, 1) else {})))
+    add("ica_plain", FastICA(random_state=1, whiten=False), (X - X.mean(0)) / 3, None, Q)
+    add("factors", FactorAnalysis(2, random_state=1))
+    add("factors_rotated", FactorAnalysis(2, rotation="varimax", random_state=1))
+    add("sparse_pca", SparsePCA(2, alpha=0.5, random_state=1))
+    add("sparse_pca_batches", MiniBatchSparsePCA(2, alpha=0.5, ridge_alpha=0.1, random_state=1))
+    for kernel in ["linear", "poly", "rbf", "sigmoid", "cosine"]:
+        add("kernel_pca_" + kernel, KernelPCA(2, kernel=kernel, gamma=0.1, coef0=0.5, degree=2), X[:16])
+    add("kernel_pca_default", make_pipeline(StandardScaler(), KernelPCA(kernel="rbf", n_components=3), Ridge()), X[:16], t[:16])
+    add("random_gauss", GaussianRandomProjection(2, random_state=1))
+    add("random_sparse", SparseRandomProjection(4, random_state=1, density=0.6))
+    add("random_sparse_dense", SparseRandomProjection(4, random_state=1, density=0.5, dense_output=True))
+    add("components_near", NeighborhoodComponentsAnalysis(2, random_state=1, max_iter=9), X, y3)
+
+
+def samplers(add):
+    from sklearn.ensemble import RandomTreesEmbedding
+    from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler, SkewedChi2Sampler
+
+    add("nystroem", Nystroem(n_components=5, random_state=1))
+    add("nystroem_poly", Nystroem("polynomial", degree=2, coef0=0.5, gamma=0.2, n_components=4, random_state=1))
+    add("nystroem_chi2", Nystroem("chi2", n_components=4, random_state=1), Xpos, None, Qpos)
+    add("nystroem_frame", make_pipeline(mixed(), Nystroem(gamma=0.3, n_components=6, random_state=1), LogisticRegression()), frame, y2,
+        Qframe, list(frame.columns))
+    add("rbf_sampler", RBFSampler(gamma=0.4, n_components=5, random_state=1))
+    add("skewed_sampler", SkewedChi2Sampler(skewedness=0.5, n_components=5, random_state=1), Xpos, None, Qpos)
+    for steps in [1, 2, 3]:
+        add(f"additive_{steps}", AdditiveChi2Sampler(sample_steps=steps), Xpos, None, np.vstack([Qpos, [[0, 1, 2]]]))
+    add("additive_interval", AdditiveChi2Sampler(sample_steps=4, sample_interval=0.3), Xpos, None, Qpos)
+    if MAJOR >= (0, 24):
+        from sklearn.kernel_approximation import PolynomialCountSketch
+
+        add("sketch", PolynomialCountSketch(degree=3, gamma=0.7, coef0=0.4, n_components=9, random_state=1))
+        add("sketch_plain", PolynomialCountSketch(n_components=6, random_state=1))
+    add("embedding", RandomTreesEmbedding(n_estimators=3, max_depth=3, random_state=1))
+    add("embedding_model", make_pipeline(RandomTreesEmbedding(n_estimators=2, max_depth=2, random_state=1), LogisticRegression()), X, y3)
+
+
+GROUPS = [outliers, least_squares, neighbours, kernels, rest, gaussian_processes, clusters, decompositions, samplers]
 
 
 def models():

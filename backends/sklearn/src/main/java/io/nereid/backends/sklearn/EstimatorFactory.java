@@ -64,6 +64,17 @@ import io.nereid.backends.sklearn.preprocessing.SplineTransformer;
 import io.nereid.backends.sklearn.semisupervised.LabelPropagation;
 import io.nereid.backends.sklearn.svm.OneClassSvm;
 import io.nereid.backends.sklearn.svm.SupportVectorMachine;
+import io.nereid.backends.sklearn.gaussianprocess.GaussianProcessClassifier;
+import io.nereid.backends.sklearn.gaussianprocess.GaussianProcessRegressor;
+import io.nereid.backends.sklearn.kernel.KernelProjection;
+import io.nereid.backends.sklearn.kernel.RandomFeatures;
+import io.nereid.backends.sklearn.kernel.AdditiveChiSquaredSampler;
+import io.nereid.backends.sklearn.kernel.PolynomialSketch;
+import io.nereid.backends.sklearn.cluster.NearestCluster;
+import io.nereid.backends.sklearn.cluster.BisectingClusters;
+import io.nereid.backends.sklearn.decomposition.ComponentProjection;
+import io.nereid.backends.sklearn.decomposition.NonNegativeFactorization;
+import io.nereid.backends.sklearn.ensemble.TreesEmbedding;
 import io.nereid.base.NameSuggestions;
 import java.util.HashMap;
 import java.util.List;
@@ -94,6 +105,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k = new HashMap<>();
         transformers(k);
         models(k);
+        rareTransformers(k);
         rareModels(k);
         return Map.copyOf(k);
     }
@@ -207,6 +219,23 @@ public final class EstimatorFactory implements Estimator.Factory {
         k.put("FrozenEstimator", (f, a) -> a.build(f.required("estimator")));
     }
 
+    private static void rareTransformers(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
+        put(k, NonNegativeFactorization::of, "NMF");
+        put(k, NonNegativeFactorization::batches, "MiniBatchNMF");
+        put(k, ComponentProjection::independent, "FastICA");
+        put(k, ComponentProjection::factors, "FactorAnalysis");
+        put(k, ComponentProjection::sparse, "SparsePCA", "MiniBatchSparsePCA");
+        put(k, ComponentProjection::plain, "GaussianRandomProjection", "SparseRandomProjection");
+        put(k, ComponentProjection::plain, "NeighborhoodComponentsAnalysis");
+        put(k, KernelProjection::pca, "KernelPCA");
+        put(k, KernelProjection::nystroem, "Nystroem");
+        put(k, RandomFeatures::rbf, "RBFSampler");
+        put(k, RandomFeatures::skewedChiSquared, "SkewedChi2Sampler");
+        put(k, AdditiveChiSquaredSampler::of, "AdditiveChi2Sampler");
+        put(k, PolynomialSketch::of, "PolynomialCountSketch");
+        put(k, TreesEmbedding::of, "RandomTreesEmbedding");
+    }
+
     private static void rareModels(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
         put(k, OneClassSvm::of, "OneClassSVM");
         put(k, LinearOneClass::of, "SGDOneClassSVM");
@@ -221,6 +250,12 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, LabelPropagation::of, "LabelPropagation", "LabelSpreading");
         put(k, LinearModels::regressor, "LarsCV", "LassoLarsCV", "OrthogonalMatchingPursuitCV");
         put(k, LinearModels::regressor, "MultiTaskLassoCV", "MultiTaskElasticNetCV");
+        put(k, GaussianProcessRegressor::of, "GaussianProcessRegressor");
+        put(k, GaussianProcessClassifier::binary, "_BinaryGaussianProcessClassifierLaplace");
+        k.put("GaussianProcessClassifier", GaussianProcessClassifier::of);
+        put(k, NearestCluster::birch, "Birch");
+        put(k, NearestCluster::of, "MeanShift", "AffinityPropagation");
+        put(k, BisectingClusters::of, "BisectingKMeans");
         k.put("RANSACRegressor", (f, a) -> a.build(f.required("estimator_")));
         k.put("SelfTrainingClassifier", (f, a) -> a.build(f.required("estimator_", "base_estimator_")));
     }

@@ -6,7 +6,6 @@ import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.DenseMatrix;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.estimator.OutlierDetector;
-import io.nereid.backends.sklearn.pickle.UnsupportedModel;
 
 /**
  * {@code EllipticEnvelope}: the score of a row is its negative squared Mahalanobis distance from the robust location of
@@ -29,45 +28,7 @@ public final class EllipticEnvelope extends OutlierDetector {
         if (f.has("precision_")) {
             return new EllipticEnvelope(f, location, DenseMatrix.of(f, n, n, "precision_"));
         }
-        return new EllipticEnvelope(f, location, inverse(f, DenseMatrix.of(f, n, n, "covariance_")));
-    }
-
-    /** Gauss-Jordan elimination with the greatest pivot of each column. */
-    private static DenseMatrix inverse(EstimatorAttributes f, DenseMatrix matrix) {
-        int n = matrix.rows();
-        double[] a = matrix.values().clone();
-        double[] b = new double[n * n];
-        for (int i = 0; i < n; i++) {
-            b[i * n + i] = 1;
-        }
-        for (int c = 0; c < n; c++) {
-            int best = c;
-            for (int r = c + 1; r < n; r++) {
-                best = Math.abs(a[r * n + c]) > Math.abs(a[best * n + c]) ? r : best;
-            }
-            double pivot = a[best * n + c];
-            if (!(Math.abs(pivot) > 1e-300)) {
-                throw UnsupportedModel.unsupported(f.path()
-                        + " without a stored precision has a covariance that cannot be inverted (expected:"
-                        + " store_precision=True)");
-            }
-            for (int i = 0; i < n; i++) {
-                double keptA = a[best * n + i];
-                double keptB = b[best * n + i];
-                a[best * n + i] = a[c * n + i];
-                b[best * n + i] = b[c * n + i];
-                a[c * n + i] = keptA / pivot;
-                b[c * n + i] = keptB / pivot;
-            }
-            for (int r = 0; r < n; r++) {
-                double factor = a[r * n + c];
-                for (int i = 0; r != c && factor != 0 && i < n; i++) {
-                    a[r * n + i] -= factor * a[c * n + i];
-                    b[r * n + i] -= factor * b[c * n + i];
-                }
-            }
-        }
-        return DenseMatrix.over(n, n, b);
+        return new EllipticEnvelope(f, location, DenseMatrix.of(f, n, n, "covariance_").inverse());
     }
 
     @Override

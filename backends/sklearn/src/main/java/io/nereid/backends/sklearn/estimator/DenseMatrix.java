@@ -122,4 +122,45 @@ public final class DenseMatrix {
             to[toFrom + r] = dot(r, x, from);
         }
     }
+
+    /**
+     * The inverse of a square matrix, by Gauss-Jordan elimination with the greatest pivot of each column.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a matrix without one
+     */
+    public DenseMatrix inverse() {
+        int n = rows;
+        double[] a = values.clone();
+        double[] b = new double[n * n];
+        for (int i = 0; i < n; i++) {
+            b[i * n + i] = 1;
+        }
+        for (int c = 0; c < n; c++) {
+            int best = c;
+            for (int r = c + 1; r < n; r++) {
+                best = Math.abs(a[r * n + c]) > Math.abs(a[best * n + c]) ? r : best;
+            }
+            double pivot = a[best * n + c];
+            if (!(Math.abs(pivot) > 1e-300)) {
+                throw UnsupportedModel.unsupported(
+                        "a matrix of " + n + " x " + n + " has no inverse (expected: independent rows)");
+            }
+            for (int i = 0; i < n; i++) {
+                double keptA = a[best * n + i];
+                double keptB = b[best * n + i];
+                a[best * n + i] = a[c * n + i];
+                b[best * n + i] = b[c * n + i];
+                a[c * n + i] = keptA / pivot;
+                b[c * n + i] = keptB / pivot;
+            }
+            for (int r = 0; r < n; r++) {
+                double factor = a[r * n + c];
+                for (int i = 0; r != c && factor != 0 && i < n; i++) {
+                    a[r * n + i] -= factor * a[c * n + i];
+                    b[r * n + i] -= factor * b[c * n + i];
+                }
+            }
+        }
+        return new DenseMatrix(n, n, b);
+    }
 }

@@ -92,47 +92,33 @@ public final class SampleKernel {
      * @throws ServingException INVALID_ARGUMENT for a negative number where the kernel compares frequencies
      */
     public void values(double[] x, int from, double[] to) {
-        int columns = samples.columns();
-        switch (kind) {
-            case PRECOMPUTED -> System.arraycopy(x, from, to, 0, count());
-            case LINEAR -> samples.product(x, from, to, 0);
-            case COSINE -> {
-                samples.product(x, from, to, 0);
-                double own = length(x, from, columns);
-                for (int i = 0; i < lengths.length; i++) {
-                    to[i] /= own * lengths[i];
-                }
-            }
-            case RBF -> {
-                for (int i = 0; i < count(); i++) {
-                    to[i] = Math.exp(-gamma * samples.squaredDistance(i, x, from));
-                }
-            }
-            case LAPLACIAN -> {
-                for (int i = 0; i < count(); i++) {
-                    to[i] = Math.exp(-gamma * blocks(x, from, i));
-                }
-            }
-            case CHI2, ADDITIVE_CHI2 -> {
-                for (int i = 0; i < columns; i++) {
-                    if (x[from + i] < 0) {
-                        throw ServingException.invalidArgument("the chi-squared kernel was given " + x[from + i]
-                                + " (expected: numbers of at least 0)");
-                    }
-                }
-                for (int i = 0; i < count(); i++) {
-                    double v = chiSquared(x, from, i);
-                    to[i] = kind == Kind.CHI2 ? Math.exp(gamma * v) : v;
-                }
-            }
-            default -> {
-                samples.product(x, from, to, 0);
-                for (int i = 0; i < count(); i++) {
-                    double v = gamma * to[i] + coef0;
-                    to[i] = kind == Kind.POLYNOMIAL ? Math.pow(v, degree) : Math.tanh(v);
+        if (kind == Kind.CHI2 || kind == Kind.ADDITIVE_CHI2) {
+            for (int i = from; i < from + samples.columns(); i++) {
+                if (x[i] < 0) {
+                    throw ServingException.invalidArgument(
+                            "the chi-squared kernel was given " + x[i] + " (expected: numbers of at least 0)");
                 }
             }
         }
+        double own = kind == Kind.COSINE ? length(x, from, samples.columns()) : 1;
+        for (int i = 0; i < count(); i++) {
+            to[i] = kind == Kind.COSINE ? samples.dot(i, x, from) / (own * lengths[i]) : value(x, from, i);
+        }
+    }
+
+    /** The kernel value of the row at {@code from} with one sample. */
+    public double value(double[] x, int from, int sample) {
+        return switch (kind) {
+            case PRECOMPUTED -> x[from + sample];
+            case LINEAR -> samples.dot(sample, x, from);
+            case COSINE -> samples.dot(sample, x, from) / (length(x, from, samples.columns()) * lengths[sample]);
+            case RBF -> Math.exp(-gamma * samples.squaredDistance(sample, x, from));
+            case LAPLACIAN -> Math.exp(-gamma * blocks(x, from, sample));
+            case CHI2 -> Math.exp(gamma * chiSquared(x, from, sample));
+            case ADDITIVE_CHI2 -> chiSquared(x, from, sample);
+            case POLYNOMIAL -> Math.pow(gamma * samples.dot(sample, x, from) + coef0, degree);
+            case SIGMOID -> Math.tanh(gamma * samples.dot(sample, x, from) + coef0);
+        };
     }
 
     private double blocks(double[] x, int from, int sample) {
