@@ -15,9 +15,9 @@ import sklearn
 METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"]
 
 
-def plain(value):
+def plain(value, method):
     # CatBoost's labels of several classes are a column.
-    if getattr(value, "ndim", 0) == 2 and value.shape[1] == 1 and value.dtype.kind in "OUi":
+    if method == "predict" and getattr(value, "ndim", 0) == 2 and value.shape[1] == 1 and value.dtype.kind in "OUi":
         value = value.ravel()
     if isinstance(value, list):
         # Probabilities of several targets, side by side.
@@ -74,7 +74,7 @@ def save(directory, models, wanted=(), floats=(), unwrapped=()):
             if hasattr(model, method) and (method != "score_samples" or scores(model)):
                 try:
                     with np.errstate(all="ignore"):
-                        answers[method] = plain(getattr(model, method)(q))
+                        answers[method] = plain(getattr(model, method)(q), method)
                 except Exception as e:
                     # Some versions have errors of their own, such as neighbours of 1.5 with texts as labels.
                     print(f"{name} has no {method}: {type(e).__name__}: {e}")

@@ -526,4 +526,4 @@ if MAJOR >= (1, 9):
 wanted = sys.argv[2:]
 models.update(more_models.models())
 unwrapped = {name: model.booster for name, (model, _, _) in models.items() if isinstance(model, OWN)}
-fixture_files.save(OUT, models, wanted, FLOATS, unwrapped)
+fixture_files.save(OUT, models, wanted, FLOATS | more_models.FLOATS, unwrapped)

@@ -231,7 +231,112 @@ def samplers(add):
     add("embedding_model", make_pipeline(RandomTreesEmbedding(n_estimators=2, max_depth=2, random_state=1), LogisticRegression()), X, y3)
 
 
-GROUPS = [outliers, least_squares, neighbours, kernels, rest, gaussian_processes, clusters, decompositions, samplers]
+def others(add):
+    from sklearn.cluster import FeatureAgglomeration
+    from sklearn.decomposition import DictionaryLearning, LatentDirichletAllocation, MiniBatchDictionaryLearning, SparseCoder
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.manifold import Isomap, LocallyLinearEmbedding
+    from sklearn.multiclass import OutputCodeClassifier
+    from sklearn.naive_bayes import CategoricalNB
+    from sklearn.neighbors import KNeighborsTransformer, RadiusNeighborsTransformer
+    from sklearn.neural_network import BernoulliRBM
+    from sklearn.preprocessing import KernelCenterer, LabelBinarizer
+    from sklearn.svm import SVR, LinearSVC
+    from sklearn.tree import DecisionTreeClassifier
+
+    kinds = np.c_[rng.randint(0, 4, 40), rng.randint(0, 3, 40), rng.randint(0, 2, 40)]
+    add("categorical", CategoricalNB(), kinds, names3, kinds[:9])
+    add("categorical_two", CategoricalNB(alpha=0.5, fit_prior=False), kinds, y2, kinds[:9])
+    one = np.round(score[:, None], 3)
+    asked = np.r_[one[:6] + 0.01, [[-99.0], [99.0]], one[:3]]
+    add("isotonic", IsotonicRegression(), one, t, asked)
+    add("isotonic_clip", IsotonicRegression(out_of_bounds="clip", increasing="auto"), one, -t, asked)
+    products = X @ X.T
+    add("centerer", KernelCenterer(), products[:12, :12], None, products[20:25, :12])
+    add("codes", OutputCodeClassifier(LogisticRegression(), code_size=2, random_state=1), X, names3)
+    add("codes_svm", OutputCodeClassifier(LinearSVC(random_state=1), code_size=1.5, random_state=2), X, y3)
+    add("codes_trees", OutputCodeClassifier(DecisionTreeClassifier(max_depth=3, random_state=1), code_size=2, random_state=1), X, y3)
+    add("machine_hidden", BernoulliRBM(4, random_state=1, n_iter=3), Xpos / 5, None, Qpos / 9)
+    wide = np.c_[X, X[:, 0] + 0.1, X[:, 1] * 2, X[:, 2] - X[:, 0]]
+    qwide = np.c_[Q, Q[:, 0] + 0.1, Q[:, 1] * 2, Q[:, 2] - Q[:, 0]]
+    for function in [np.mean, np.max, np.median]:
+        add("agglomerated_" + function.__name__, FeatureAgglomeration(3, pooling_func=function), wide, None, qwide)
+    if MAJOR >= (1, 3):
+        from sklearn.preprocessing import TargetEncoder
+
+        encoded = ColumnTransformer([("t", TargetEncoder(random_state=1), ["city"])], remainder="passthrough")
+        add("target_encoder", encoded, frame, t, Qframe, list(frame.columns))
+        add("target_encoder_two", TargetEncoder(random_state=1, smooth=2.0), kinds.astype(float), y2, np.r_[kinds[:7] * 1.0, [[9, 9, 9]]])
+        add("target_encoder_three", TargetEncoder(random_state=1), kinds.astype(float), names3, np.r_[kinds[:7] * 1.0, [[9, 9, 9]]])
+        add("target_encoder_model", make_pipeline(ColumnTransformer([("t", TargetEncoder(random_state=1), ["city"]),
+            ("n", SimpleImputer(), ["age", "income"])]), LogisticRegression()), frame, y2, Qframe, list(frame.columns))
+    add("binarized", LabelBinarizer(), names3, None, names3[:6])
+    add("binarized_two", LabelBinarizer(neg_label=-1, pos_label=2), y2, None, y2[:6])
+    counts = rng.poisson(1.5, (40, 6))
+    add("topics", LatentDirichletAllocation(3, random_state=1), counts, None, np.r_[counts[:5] + 1, [[0] * 6]])
+    texts = np.array(["the cat sat on the mat", "dogs bark at night", "a cat and a dog", "night and day", "mats for cats"] * 2, dtype=object)
+    add("topics_text", make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=1, learning_method="online")), texts, None,
+        texts[:5])
+    add("dictionary", DictionaryLearning(5, random_state=1, max_iter=5), wide, None, qwide)
+    add("dictionary_three", MiniBatchDictionaryLearning(5, random_state=1, transform_n_nonzero_coefs=3, split_sign=True), wide, None, qwide)
+    add("dictionary_threshold", DictionaryLearning(4, random_state=1, max_iter=5, transform_algorithm="threshold", transform_alpha=0.3), wide,
+        None, qwide)
+    atoms = rng.randn(5, 6)
+    atoms /= np.linalg.norm(atoms, axis=1)[:, None]
+    add("coder", SparseCoder(atoms, transform_n_nonzero_coefs=2), wide, None, qwide)
+    add("isomap", Isomap(n_neighbors=8, n_components=2), X[:24], None, Qapart)
+    add("isomap_model", make_pipeline(StandardScaler(), Isomap(n_neighbors=9, n_components=2), Ridge()), X[:24], t[:24], Qapart)
+    add("linear_embedding", LocallyLinearEmbedding(n_neighbors=6, random_state=1), X[:24], None, Qapart)
+    add("graph", KNeighborsTransformer(n_neighbors=3), X[:20])
+    add("graph_connected", KNeighborsTransformer(n_neighbors=3, mode="connectivity"), X[:20])
+    add("graph_radius", RadiusNeighborsTransformer(radius=1.5), X[:20], None, Qapart)
+    add("graph_model", make_pipeline(KNeighborsTransformer(n_neighbors=4), Ridge()), X[:20], t[:20])
+
+
+def composed(add):
+    """Ensembles and compositions of the estimators above, with trees of other libraries too."""
+    import lightgbm
+    import xgboost
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.cross_decomposition import PLSRegression
+    from sklearn.decomposition import NMF, FastICA
+    from sklearn.ensemble import BaggingRegressor, StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor
+    from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.neighbors import NearestCentroid, RadiusNeighborsRegressor
+    from sklearn.preprocessing import MinMaxScaler
+    from sklearn.semi_supervised import LabelSpreading
+
+    few = dict(n_estimators=3, num_leaves=4, min_child_samples=5, verbose=-1, random_state=1)
+    encoder = {"use_label_encoder": False} if xgboost.__version__ < "1.6" else {}
+    trees = xgboost.XGBClassifier(n_estimators=3, max_depth=2, random_state=1, **encoder)
+    add("composed_lightgbm", Pipeline([("c", mixed()), ("k", Nystroem(gamma=0.3, n_components=5, random_state=1)),
+        ("m", lightgbm.LGBMClassifier(**few))]), frame, y3, Qframe, list(frame.columns))
+    add("composed_lightgbm_reg", make_pipeline(FeatureUnion([("i", FastICA(2, random_state=1)), ("s", RBFSampler(
+        n_components=3, random_state=1))]), lightgbm.LGBMRegressor(**few)), X, t)
+    add("composed_xgboost", Pipeline([("c", ColumnTransformer([("n", make_pipeline(SimpleImputer(), MinMaxScaler(), NMF(
+        2, init="nndsvda", random_state=1)), ["age", "income"]), ("o", OneHotEncoder(handle_unknown="ignore"), ["city"])])),
+        ("m", trees)]), frame, y2, Qframe, list(frame.columns))
+    add("composed_vote", VotingClassifier([("x", trees), ("g", GaussianProcessClassifier()), ("s", LabelSpreading(gamma=1))],
+        voting="soft"), X[:20], y2[:20])
+    add("composed_vote_reg", VotingRegressor([("k", KernelRidge(kernel="rbf")), ("r", RadiusNeighborsRegressor(9.0)),
+        ("l", lightgbm.LGBMRegressor(**few))]), X, t, Q[:8])
+    add("composed_stack", StackingClassifier([("c", NearestCentroid()), ("g", GaussianProcessClassifier(optimizer=None))], cv=2,
+        final_estimator=LogisticRegression()), X[:24], y2[:24])
+    add("composed_stack_reg", StackingRegressor([("k", KernelRidge()), ("g", GaussianProcessRegressor(alpha=0.5))], cv=2,
+        final_estimator=Ridge()), X[:24], t[:24])
+    add("composed_bagging", BaggingRegressor(KernelRidge(kernel="rbf", gamma=0.2), 3, random_state=1), X[:24], t[:24])
+    add("composed_grid", GridSearchCV(make_pipeline(StandardScaler(), PLSRegression()), {"plsregression__n_components": [1, 2]}, cv=2), X, t)
+    add("composed_calibrated", CalibratedClassifierCV(make_pipeline(Nystroem(n_components=5, random_state=1), LogisticRegression()), cv=2),
+        X, y2)
+
+
+FLOATS = {"composed_xgboost", "composed_vote"}
+GROUPS = [outliers, least_squares, neighbours, kernels, rest, gaussian_processes, clusters, decompositions, samplers, others, composed]
+
 
 
 def models():
@@ -242,9 +347,11 @@ def models():
         made[name] = (model.fit(x, y) if y is not None else model.fit(x), q, columns)
 
     for group in GROUPS:
+        # The groups draw random numbers of their own, so that one more model changes none of the others.
+        rng.seed(GROUPS.index(group))
         group(add)
     return made
 
 
 if __name__ == "__main__":
-    fixture_files.save(os.path.join(sys.argv[1], sklearn.__version__), models(), sys.argv[2:] or ["*"])
+    fixture_files.save(os.path.join(sys.argv[1], sklearn.__version__), models(), sys.argv[2:] or ["*"], FLOATS)

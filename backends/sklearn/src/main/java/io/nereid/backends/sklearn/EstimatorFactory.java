@@ -75,6 +75,19 @@ import io.nereid.backends.sklearn.cluster.BisectingClusters;
 import io.nereid.backends.sklearn.decomposition.ComponentProjection;
 import io.nereid.backends.sklearn.decomposition.NonNegativeFactorization;
 import io.nereid.backends.sklearn.ensemble.TreesEmbedding;
+import io.nereid.backends.sklearn.naivebayes.CategoricalBayes;
+import io.nereid.backends.sklearn.isotonic.IsotonicRegression;
+import io.nereid.backends.sklearn.kernel.KernelCentring;
+import io.nereid.backends.sklearn.multiclass.OutputCodeClassifier;
+import io.nereid.backends.sklearn.neural.RestrictedBoltzmannMachine;
+import io.nereid.backends.sklearn.cluster.FeatureAgglomeration;
+import io.nereid.backends.sklearn.preprocessing.TargetEncoder;
+import io.nereid.backends.sklearn.preprocessing.LabelBinarizer;
+import io.nereid.backends.sklearn.decomposition.TopicDistribution;
+import io.nereid.backends.sklearn.decomposition.SparseCoding;
+import io.nereid.backends.sklearn.manifold.Isomap;
+import io.nereid.backends.sklearn.manifold.LocallyLinearEmbedding;
+import io.nereid.backends.sklearn.neighbors.NeighborGraph;
 import io.nereid.base.NameSuggestions;
 import java.util.HashMap;
 import java.util.List;
@@ -234,6 +247,17 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, AdditiveChiSquaredSampler::of, "AdditiveChi2Sampler");
         put(k, PolynomialSketch::of, "PolynomialCountSketch");
         put(k, TreesEmbedding::of, "RandomTreesEmbedding");
+        put(k, KernelCentring::of, "KernelCenterer");
+        put(k, RestrictedBoltzmannMachine::of, "BernoulliRBM");
+        put(k, FeatureAgglomeration::of, "FeatureAgglomeration");
+        put(k, TargetEncoder::of, "TargetEncoder");
+        put(k, LabelBinarizer::of, "LabelBinarizer");
+        put(k, TopicDistribution::of, "LatentDirichletAllocation");
+        put(k, SparseCoding::of, "DictionaryLearning", "MiniBatchDictionaryLearning", "SparseCoder");
+        put(k, LocallyLinearEmbedding::of, "LocallyLinearEmbedding");
+        put(k, NeighborGraph::nearest, "KNeighborsTransformer");
+        put(k, NeighborGraph::within, "RadiusNeighborsTransformer");
+        k.put("Isomap", Isomap::of);
     }
 
     private static void rareModels(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
@@ -256,6 +280,9 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, NearestCluster::birch, "Birch");
         put(k, NearestCluster::of, "MeanShift", "AffinityPropagation");
         put(k, BisectingClusters::of, "BisectingKMeans");
+        put(k, CategoricalBayes::of, "CategoricalNB");
+        put(k, IsotonicRegression::of, "IsotonicRegression");
+        k.put("OutputCodeClassifier", OutputCodeClassifier::of);
         k.put("RANSACRegressor", (f, a) -> a.build(f.required("estimator_")));
         k.put("SelfTrainingClassifier", (f, a) -> a.build(f.required("estimator_", "base_estimator_")));
     }

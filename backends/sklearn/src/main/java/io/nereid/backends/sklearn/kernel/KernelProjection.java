@@ -6,6 +6,8 @@ import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.DenseMatrix;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.estimator.Transformer;
+import io.nereid.backends.sklearn.pickle.UnsupportedModel;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code KernelPCA} and {@code Nystroem}: linear combinations of the kernel values with the training rows. Immutable.
@@ -14,24 +16,20 @@ public final class KernelProjection extends Transformer {
     private final SampleKernel kernel;
     /** By component, the weight of each training row. */
     private final DenseMatrix weights;
-    /** By training row, the mean of its kernel values, which are centred; empty when they are not. */
-    private final double[] means;
-
-    private final double mean;
+    private final @Nullable KernelCentring centring;
 
     private KernelProjection(
-            EstimatorAttributes f, SampleKernel kernel, DenseMatrix weights, double[] means, double mean) {
+            EstimatorAttributes f, SampleKernel kernel, DenseMatrix weights, @Nullable KernelCentring centring) {
         super(f.type(), kernel.features(), weights.rows());
         this.kernel = kernel;
         this.weights = weights;
-        this.means = means;
-        this.mean = mean;
+        this.centring = centring;
     }
 
     public static KernelProjection nystroem(EstimatorAttributes f) {
         SampleKernel kernel = SampleKernel.of(f, DenseMatrix.of(f, -1, -1, "components_"));
         DenseMatrix weights = DenseMatrix.of(f, kernel.count(), kernel.count(), "normalization_");
-        return new KernelProjection(f, kernel, weights, new double[0], 0);
+        return new KernelProjection(f, kernel, weights, null);
     }
 
     public static KernelProjection pca(EstimatorAttributes f) {
@@ -46,13 +44,12 @@ public final class KernelProjection extends Transformer {
             double value = eigenvalues[i / samples.rows()];
             scaled[i] = value == 0 ? 0 : scaled[i] / Math.sqrt(value);
         }
-        EstimatorAttributes centre = new EstimatorAttributes(f.object("_centerer"));
-        return new KernelProjection(
-                f,
-                kernel,
-                DenseMatrix.over(vectors.rows(), samples.rows(), scaled),
-                centre.doubles(samples.rows(), "K_fit_rows_"),
-                centre.number("K_fit_all_"));
+        KernelCentring centring = KernelCentring.of(new EstimatorAttributes(f.object("_centerer")));
+        if (centring.features() != samples.rows()) {
+            throw UnsupportedModel.corrupt(f.path() + " centres " + centring.features() + " kernel values (expected: "
+                    + samples.rows() + ")");
+        }
+        return new KernelProjection(f, kernel, DenseMatrix.over(vectors.rows(), samples.rows(), scaled), centring);
     }
 
     @Override
@@ -62,15 +59,8 @@ public final class KernelProjection extends Transformer {
         double[] k = new double[kernel.count()];
         for (int r = 0; r < table.rows(); r++) {
             kernel.values(x, r * table.columns(), k);
-            if (means.length > 0) {
-                double own = 0;
-                for (double v : k) {
-                    own += v;
-                }
-                own = own / k.length - mean;
-                for (int i = 0; i < k.length; i++) {
-                    k[i] -= means[i] + own;
-                }
+            if (centring != null) {
+                centring.centre(k, 0);
             }
             weights.product(k, 0, result.values(), r * weights.rows());
         }
