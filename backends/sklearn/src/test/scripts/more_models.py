@@ -285,6 +285,19 @@ def others(add):
     atoms = rng.randn(5, 6)
     atoms /= np.linalg.norm(atoms, axis=1)[:, None]
     add("coder", SparseCoder(atoms, transform_n_nonzero_coefs=2), wide, None, qwide)
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.neighbors import KernelDensity
+
+    terms = np.array(["the dark cat", "dogs at the café CAFÉ", "zürich 2nd night mat_mat cat the", "a", "Bark, cat! bark."], dtype=object)
+    add("hashed", HashingVectorizer(n_features=32), texts, None, terms)
+    add("hashed_grams", HashingVectorizer(n_features=24, ngram_range=(1, 2), norm="l1", alternate_sign=False), texts, None, terms)
+    add("hashed_letters", HashingVectorizer(n_features=16, analyzer="char_wb", ngram_range=(2, 3), norm=None), texts, None, terms)
+    add("hashed_model", make_pipeline(HashingVectorizer(n_features=64, binary=True), LogisticRegression()), texts, np.array([0, 1] * 5), terms)
+    for kernel in ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]:
+        add("density_" + kernel, KernelDensity(kernel=kernel, bandwidth=1.3))
+    made = KernelDensity(bandwidth=0.8, metric="manhattan", kernel="exponential")
+    made.fit(X, sample_weight=np.arange(1, 41))
+    add("density_weights", Fitted(made))
     add("isomap", Isomap(n_neighbors=8, n_components=2), X[:24], None, Qapart)
     add("isomap_model", make_pipeline(StandardScaler(), Isomap(n_neighbors=9, n_components=2), Ridge()), X[:24], t[:24], Qapart)
     add("linear_embedding", LocallyLinearEmbedding(n_neighbors=6, random_state=1), X[:24], None, Qapart)
@@ -334,8 +347,56 @@ def composed(add):
         X, y2)
 
 
+def common(add):
+    """Estimators that are computed as others are, one fixture each."""
+    from sklearn.decomposition import IncrementalPCA
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.feature_extraction.text import TfidfTransformer
+    from sklearn.linear_model import (
+        ARDRegression, ElasticNetCV, GammaRegressor, HuberRegressor, Lars, LassoCV, LassoLars, LassoLarsIC, LogisticRegressionCV,
+        MultiTaskElasticNet, MultiTaskLasso, OrthogonalMatchingPursuit, PassiveAggressiveClassifier, PassiveAggressiveRegressor,
+        RidgeClassifierCV, TheilSenRegressor, TweedieRegressor)
+    from sklearn.model_selection import HalvingGridSearchCV, HalvingRandomSearchCV, RandomizedSearchCV
+    from sklearn.svm import NuSVR
+
+    for model in [ARDRegression(), ElasticNetCV(cv=2), HuberRegressor(), Lars(), LassoCV(cv=2), LassoLars(0.05), LassoLarsIC(),
+                  OrthogonalMatchingPursuit(), PassiveAggressiveRegressor(random_state=1), TheilSenRegressor(random_state=1, max_subpopulation=50),
+                  NuSVR()]:
+        add("common_" + type(model).__name__.lower(), model, X, t)
+    for model in [MultiTaskElasticNet(0.1), MultiTaskLasso(0.1)]:
+        add("common_" + type(model).__name__.lower(), model, X, T2)
+    for model in [GammaRegressor(), TweedieRegressor(power=1.5)]:
+        add("common_" + type(model).__name__.lower(), model, X, np.abs(t) + 0.1)
+    for model in [LogisticRegressionCV(cv=2, Cs=3, max_iter=500), PassiveAggressiveClassifier(random_state=1), RidgeClassifierCV()]:
+        add("common_" + type(model).__name__.lower(), model, X, names3)
+    if MAJOR >= (1, 0):
+        from sklearn.linear_model import QuantileRegressor
+
+        add("common_quantileregressor", QuantileRegressor(alpha=0.1, solver="highs"), X, t)
+    add("common_incrementalpca", IncrementalPCA(2, batch_size=20))
+    add("common_tfidftransformer", TfidfTransformer(sublinear_tf=True), np.floor(Xpos * 3), None, np.floor(Qpos * 3))
+    grid = {"alpha": [0.1, 1.0, 3.0]}
+    add("common_randomizedsearchcv", RandomizedSearchCV(Ridge(), grid, n_iter=2, cv=2, random_state=1), X, t)
+    add("common_halvinggridsearchcv", HalvingGridSearchCV(Ridge(), grid, cv=2, random_state=1), X, t)
+    add("common_halvingrandomsearchcv", HalvingRandomSearchCV(Ridge(), grid, n_candidates=2, cv=2, random_state=1), X, t)
+    if MAJOR >= (1, 6):
+        from sklearn.frozen import FrozenEstimator
+
+        add("common_frozenestimator", FrozenEstimator(Ridge().fit(X, t)), X, t)
+
+
 FLOATS = {"composed_xgboost", "composed_vote"}
-GROUPS = [outliers, least_squares, neighbours, kernels, rest, gaussian_processes, clusters, decompositions, samplers, others, composed]
+class Fitted:
+    """A model that is fitted already, with more than rows and targets."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, x):
+        return self.model
+
+
+GROUPS = [outliers, least_squares, neighbours, kernels, rest, gaussian_processes, clusters, decompositions, samplers, others, composed, common]
 
 
 

@@ -88,10 +88,12 @@ import io.nereid.backends.sklearn.decomposition.SparseCoding;
 import io.nereid.backends.sklearn.manifold.Isomap;
 import io.nereid.backends.sklearn.manifold.LocallyLinearEmbedding;
 import io.nereid.backends.sklearn.neighbors.NeighborGraph;
+import io.nereid.backends.sklearn.neighbors.KernelDensity;
 import io.nereid.base.NameSuggestions;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
@@ -121,6 +123,11 @@ public final class EstimatorFactory implements Estimator.Factory {
         rareTransformers(k);
         rareModels(k);
         return Map.copyOf(k);
+    }
+
+    /** The names of scikit-learn's classes that are computed. */
+    static Set<String> supported() {
+        return KNOWN.keySet();
     }
 
     private static void put(
@@ -160,6 +167,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, LinearProjection::pca, "PCA", "IncrementalPCA");
         put(k, LinearProjection::svd, "TruncatedSVD");
         put(k, CountVectorizer::of, "CountVectorizer");
+        put(k, CountVectorizer::hashing, "HashingVectorizer");
         put(k, TfidfTransformer::of, "TfidfTransformer");
         put(k, TfidfTransformer::vectorizer, "TfidfVectorizer");
         k.put("IterativeImputer", IterativeImputer::of);
@@ -271,6 +279,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, RadiusNeighbors::classifier, "RadiusNeighborsClassifier");
         put(k, RadiusNeighbors::regressor, "RadiusNeighborsRegressor");
         put(k, KernelRidge::of, "KernelRidge");
+        put(k, KernelDensity::of, "KernelDensity");
         put(k, LabelPropagation::of, "LabelPropagation", "LabelSpreading");
         put(k, LinearModels::regressor, "LarsCV", "LassoLarsCV", "OrthogonalMatchingPursuitCV");
         put(k, LinearModels::regressor, "MultiTaskLassoCV", "MultiTaskElasticNetCV");

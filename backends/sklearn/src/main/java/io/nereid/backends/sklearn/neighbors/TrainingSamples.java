@@ -25,7 +25,12 @@ public final class TrainingSamples {
 
     /** The samples in {@code _fit_X}, with the metric of the attributes. */
     public static TrainingSamples of(EstimatorAttributes f) {
-        return new TrainingSamples(DenseMatrix.of(f, -1, -1, "_fit_X"), power(f));
+        return of(f, DenseMatrix.of(f, -1, -1, "_fit_X"));
+    }
+
+    /** Given samples, with the metric of the attributes. */
+    static TrainingSamples of(EstimatorAttributes f, DenseMatrix points) {
+        return new TrainingSamples(points, power(f));
     }
 
     private static double power(EstimatorAttributes f) {
