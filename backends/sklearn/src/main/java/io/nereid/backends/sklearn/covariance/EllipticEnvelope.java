@@ -28,7 +28,8 @@ public final class EllipticEnvelope extends OutlierDetector {
         if (f.has("precision_")) {
             return new EllipticEnvelope(f, location, DenseMatrix.of(f, n, n, "precision_"));
         }
-        return new EllipticEnvelope(f, location, DenseMatrix.of(f, n, n, "covariance_").inverse());
+        return new EllipticEnvelope(
+                f, location, DenseMatrix.of(f, n, n, "covariance_").inverse());
     }
 
     @Override

@@ -41,8 +41,8 @@ public final class TreesEmbedding extends Transformer {
             int[] known = leaves.get(t) instanceof NdArray a ? a.ints() : new int[0];
             for (int leaf : known) {
                 if (leaf < 0 || leaf >= columns[t].length) {
-                    throw UnsupportedModel.corrupt(f.path() + " has leaf " + leaf + " (expected: 0 to "
-                            + (columns[t].length - 1) + ")");
+                    throw UnsupportedModel.corrupt(
+                            f.path() + " has leaf " + leaf + " (expected: 0 to " + (columns[t].length - 1) + ")");
                 }
                 columns[t][leaf] = width++;
             }

@@ -45,7 +45,8 @@ public final class CountVectorizer extends Transformer {
     private CountVectorizer(EstimatorAttributes f, int width, @Nullable TermHashing hashing) {
         super(f.type(), 1, width);
         this.hashing = hashing;
-        for (Map.Entry<Object, Object> e : hashing == null ? entries(f).entrySet() : Set.<Map.Entry<Object, Object>>of()) {
+        for (Map.Entry<Object, Object> e :
+                hashing == null ? entries(f).entrySet() : Set.<Map.Entry<Object, Object>>of()) {
             int place = (int) PythonValues.number(e.getValue());
             if (!(e.getKey() instanceof String word) || place < 0 || place >= width) {
                 throw UnsupportedModel.corrupt(f.path() + " has an invalid vocabulary");
@@ -108,9 +109,8 @@ public final class CountVectorizer extends Transformer {
             // do not count by
             // themselves; but in n-grams of several words they would have to be removed first.
             if (longest > 1 || hashing != null) {
-                throw UnsupportedModel.unsupported(
-                        f.path() + " with stop_words='" + words + "'"
-                                + (hashing == null ? " and n-grams of several words" : "") + " is not supported");
+                throw UnsupportedModel.unsupported(f.path() + " with stop_words='" + words + "'"
+                        + (hashing == null ? " and n-grams of several words" : "") + " is not supported");
             }
             return;
         }

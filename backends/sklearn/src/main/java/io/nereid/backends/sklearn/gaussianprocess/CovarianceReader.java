@@ -81,8 +81,8 @@ final class CovarianceReader {
     private static double[] scales(EstimatorAttributes f, int columns) {
         double[] given = f.doubles("length_scale");
         if (given.length != 1 && given.length != columns) {
-            throw UnsupportedModel.corrupt(f.path() + " has " + given.length + " length scales (expected: 1 or " + columns
-                    + ")");
+            throw UnsupportedModel.corrupt(
+                    f.path() + " has " + given.length + " length scales (expected: 1 or " + columns + ")");
         }
         double[] scales = new double[columns];
         for (int i = 0; i < columns; i++) {

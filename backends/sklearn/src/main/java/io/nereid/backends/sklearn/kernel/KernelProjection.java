@@ -16,6 +16,7 @@ public final class KernelProjection extends Transformer {
     private final SampleKernel kernel;
     /** By component, the weight of each training row. */
     private final DenseMatrix weights;
+
     private final @Nullable KernelCentring centring;
 
     private KernelProjection(
@@ -34,10 +35,9 @@ public final class KernelProjection extends Transformer {
 
     public static KernelProjection pca(EstimatorAttributes f) {
         DenseMatrix samples = DenseMatrix.of(f, -1, -1, "X_fit_");
-        SampleKernel kernel =
-                SampleKernel.of(f, "kernel", samples, f.number("gamma_", f.number("gamma", Double.NaN)));
-        DenseMatrix vectors =
-                DenseMatrix.of(f, samples.rows(), -1, "eigenvectors_", "alphas_").transposed();
+        SampleKernel kernel = SampleKernel.of(f, "kernel", samples, f.number("gamma_", f.number("gamma", Double.NaN)));
+        DenseMatrix vectors = DenseMatrix.of(f, samples.rows(), -1, "eigenvectors_", "alphas_")
+                .transposed();
         double[] eigenvalues = f.doubles(vectors.rows(), "eigenvalues_", "lambdas_");
         double[] scaled = vectors.values().clone();
         for (int i = 0; i < scaled.length; i++) {
@@ -46,8 +46,8 @@ public final class KernelProjection extends Transformer {
         }
         KernelCentring centring = KernelCentring.of(new EstimatorAttributes(f.object("_centerer")));
         if (centring.features() != samples.rows()) {
-            throw UnsupportedModel.corrupt(f.path() + " centres " + centring.features() + " kernel values (expected: "
-                    + samples.rows() + ")");
+            throw UnsupportedModel.corrupt(
+                    f.path() + " centres " + centring.features() + " kernel values (expected: " + samples.rows() + ")");
         }
         return new KernelProjection(f, kernel, DenseMatrix.over(vectors.rows(), samples.rows(), scaled), centring);
     }

@@ -28,7 +28,8 @@ public final class RandomFeatures extends Transformer {
     }
 
     public static RandomFeatures rbf(EstimatorAttributes f) {
-        return new RandomFeatures(f, DenseMatrix.of(f, -1, -1, "random_weights_").transposed(), Double.NaN);
+        return new RandomFeatures(
+                f, DenseMatrix.of(f, -1, -1, "random_weights_").transposed(), Double.NaN);
     }
 
     public static RandomFeatures skewedChiSquared(EstimatorAttributes f) {

@@ -37,8 +37,8 @@ public final class Isomap extends Transformer {
         TrainingSamples samples = TrainingSamples.of(new EstimatorAttributes(f.object("nbrs_")));
         Estimator projection = factory.build(f.required("kernel_pca_"));
         if (!projection.type().equals("KernelPCA") || projection.features() != samples.count()) {
-            throw UnsupportedModel.corrupt(f.path() + " projects " + projection.features() + " distances (expected: "
-                    + samples.count() + ")");
+            throw UnsupportedModel.corrupt(
+                    f.path() + " projects " + projection.features() + " distances (expected: " + samples.count() + ")");
         }
         return new Isomap(f, samples, samples.neighbours(f, f.integer("n_neighbors", 5)), projection);
     }

@@ -62,9 +62,8 @@ public final class CategoricalBayes extends Classifier {
             for (int i = 0; i < logs.length; i++) {
                 double category = x[r * logs.length + i];
                 if (!(category >= 0 && category < logs[i].rows())) {
-                    throw ServingException.invalidArgument(
-                            type() + " was given category " + category + " in column " + i + " (expected: 0 to "
-                                    + (logs[i].rows() - 1) + ")");
+                    throw ServingException.invalidArgument(type() + " was given category " + category + " in column "
+                            + i + " (expected: 0 to " + (logs[i].rows() - 1) + ")");
                 }
                 for (int c = 0; c < priors.length; c++) {
                     scores.values()[r * priors.length + c] += logs[i].at((int) category, c);

@@ -36,7 +36,8 @@ public final class KernelDensity extends Estimator {
     private final double width;
     private final double scale;
 
-    private KernelDensity(EstimatorAttributes f, TrainingSamples samples, double[] weights, Kernel kernel, double width) {
+    private KernelDensity(
+            EstimatorAttributes f, TrainingSamples samples, double[] weights, Kernel kernel, double width) {
         super(f.type(), samples.features());
         this.samples = samples;
         this.weights = weights;
@@ -62,7 +63,9 @@ public final class KernelDensity extends Estimator {
         }
         double[] weights = new double[data.dim(0)];
         Arrays.fill(weights, 1);
-        if (tree.get(tree.items().size() - 1) instanceof NdArray given && given.count() == weights.length && given.rank() == 1) {
+        if (tree.get(tree.items().size() - 1) instanceof NdArray given
+                && given.count() == weights.length
+                && given.rank() == 1) {
             weights = given.doubles();
         }
         Kernel kernel = null;
@@ -160,14 +163,15 @@ public final class KernelDensity extends Estimator {
         return switch (kernel) {
             case GAUSSIAN -> -0.5 * d * d;
             case EXPONENTIAL -> -d;
-            default -> d >= 1
-                    ? Double.NEGATIVE_INFINITY
-                    : switch (kernel) {
-                        case EPANECHNIKOV -> Math.log(1 - d * d);
-                        case LINEAR -> Math.log(1 - d);
-                        case COSINE -> Math.log(Math.cos(0.5 * Math.PI * d));
-                        default -> 0;
-                    };
+            default ->
+                d >= 1
+                        ? Double.NEGATIVE_INFINITY
+                        : switch (kernel) {
+                            case EPANECHNIKOV -> Math.log(1 - d * d);
+                            case LINEAR -> Math.log(1 - d);
+                            case COSINE -> Math.log(Math.cos(0.5 * Math.PI * d));
+                            default -> 0;
+                        };
         };
     }
 }

@@ -46,8 +46,8 @@ public final class TargetEncoder extends Transformer {
             categories[i / each] = new CategoryIndex(a);
             encodings[i] = numbers.doubles();
             if (encodings[i].length != a.count()) {
-                throw UnsupportedModel.corrupt(f.path() + " has " + encodings[i].length + " encodings of " + a.count()
-                        + " categories");
+                throw UnsupportedModel.corrupt(
+                        f.path() + " has " + encodings[i].length + " encodings of " + a.count() + " categories");
             }
         }
         return new TargetEncoder(f, categories, encodings, means);
