@@ -90,6 +90,7 @@ import io.nereid.backends.sklearn.semisupervised.LabelPropagation;
 import io.nereid.backends.sklearn.svm.OneClassSvm;
 import io.nereid.backends.sklearn.svm.SupportVectorMachine;
 import io.nereid.base.NameSuggestions;
+import io.nereid.base.ServingException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -322,7 +323,16 @@ public final class EstimatorFactory implements Estimator.Factory {
             throw UnsupportedModel.corrupt(
                     "estimators are nested too deeply (expected: at most " + MAX_DEPTH + " in each other)");
         }
-        Estimator built = maker.apply(f, this);
+        Estimator built;
+        try {
+            built = maker.apply(f, this);
+        } catch (ServingException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // Sizes that a class does not check itself, such as an index that another attribute has no element for.
+            throw UnsupportedModel.corrupt(f.path() + " has attributes that do not fit each other ("
+                    + e.getClass().getSimpleName() + ")");
+        }
         depth--;
         return built;
     }

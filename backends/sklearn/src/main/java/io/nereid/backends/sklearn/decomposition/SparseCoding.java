@@ -15,7 +15,12 @@ import java.util.Arrays;
  * by a threshold. Immutable.
  */
 public final class SparseCoding extends Transformer {
+    private static final int MOST_ATOMS = 1 << 13;
+
     private final DenseMatrix atoms;
+    /** The products of all atoms; empty where they are not needed. */
+    private final double[] gram;
+
     private final boolean pursues;
     private final int most;
     private final double alpha;
@@ -43,6 +48,14 @@ public final class SparseCoding extends Transformer {
             throw UnsupportedModel.corrupt(
                     f.path() + " wants " + most + " atoms (expected: 1 to " + atoms.rows() + ")");
         }
+        if (atoms.rows() > MOST_ATOMS) {
+            throw UnsupportedModel.unsupported(
+                    f.path() + " has " + atoms.rows() + " atoms (expected: at most " + MOST_ATOMS + ")");
+        }
+        gram = new double[pursues ? atoms.rows() * atoms.rows() : 0];
+        for (int i = 0; pursues && i < atoms.rows(); i++) {
+            atoms.product(atoms.values(), i * atoms.columns(), gram, i * atoms.rows());
+        }
         alpha = f.number("transform_alpha", f.type().equals("SparseCoder") ? 1 : f.number("alpha", 1));
     }
 
@@ -59,7 +72,7 @@ public final class SparseCoding extends Transformer {
         int n = atoms.rows();
         DataTable result = DataTable.of(table.rows(), splits ? 2 * n : n);
         double[] code = new double[n];
-        Pursuit pursuit = new Pursuit(atoms, most);
+        Pursuit pursuit = new Pursuit(gram, atoms.rows(), most);
         for (int r = 0; r < table.rows(); r++) {
             atoms.product(x, r * table.columns(), code, 0);
             if (pursues) {
@@ -89,12 +102,9 @@ public final class SparseCoding extends Transformer {
         private final double[] solution;
         private final double[] residual;
 
-        Pursuit(DenseMatrix atoms, int most) {
-            n = atoms.rows();
-            gram = new double[n * n];
-            for (int i = 0; i < n; i++) {
-                atoms.product(atoms.values(), i * atoms.columns(), gram, i * n);
-            }
+        Pursuit(double[] gram, int atoms, int most) {
+            this.gram = gram;
+            n = atoms;
             chosen = new int[Math.max(0, most)];
             factor = new double[chosen.length * chosen.length];
             solution = new double[chosen.length];

@@ -39,7 +39,7 @@ public final class CountVectorizer extends Transformer {
     private final int shortest;
     private final int longest;
 
-    /** Where terms count when there is no vocabulary; null otherwise. */
+    /** Where terms count without a vocabulary; null with one. */
     private final @Nullable TermHashing hashing;
 
     private CountVectorizer(EstimatorAttributes f, int width, @Nullable TermHashing hashing) {
