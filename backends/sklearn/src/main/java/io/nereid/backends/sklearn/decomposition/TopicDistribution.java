@@ -14,7 +14,7 @@ import java.util.Arrays;
  * Blei and Bach, Online Learning for Latent Dirichlet Allocation, 2010, algorithm 1, E step). Immutable.
  */
 public final class TopicDistribution extends Transformer {
-    private static final double EULER = 0.57721566490153286;
+    private static final double EULER = 0.5772156649015329;
     private static final int MOST_ROUNDS = 100_000;
 
     /** By topic, the exponential of the expected logarithm of each word's probability. */
