@@ -4,16 +4,11 @@ Usage: python make_fixtures.py DIRECTORY [NAME...]   (writes DIRECTORY/<version 
 'xgb*', only those, beside what is there). The gradient boosting libraries of the fixtures: XGBoost 1.5.2, LightGBM 3.2.1, CatBoost
 1.0.6 beside scikit-learn 0.24.2; 1.7.6, 3.3.5, 1.2 beside 1.1.3; 3.2.0, 4.7.0, 1.2.10 beside 1.9.1.
 """
-import fnmatch
-import json
-import math
 import os
-import pickle
 import sys
 import warnings
 
 warnings.filterwarnings("ignore")
-import joblib
 import numpy as np
 import pandas as pd
 import sklearn
@@ -23,6 +18,8 @@ try:
     from sklearn.experimental import enable_hist_gradient_boosting  # noqa: F401
 except Exception:
     pass
+import fixture_files
+import more_models
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.compose import ColumnTransformer
@@ -57,7 +54,6 @@ VERSION = sklearn.__version__
 MAJOR = tuple(int(p) for p in VERSION.split(".")[:2])
 OUT = os.path.join(sys.argv[1], VERSION)
 os.makedirs(OUT, exist_ok=True)
-METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"]
 
 rng = np.random.RandomState(7)
 X = np.round(rng.randn(90, 4) * [1, 10, 0.1, 100] + [0, 5, 1, -50], 4)
@@ -522,63 +518,12 @@ add_booster("select_boosters", make_pipeline(SelectFromModel(xgboost.XGBClassifi
     LogisticRegression(max_iter=5000)), Xwide, y2, Qwide)
 add_booster("xgb_target", TransformedTargetRegressor(xgboost.XGBRegressor(**XGB), transformer=StandardScaler()), X, t, floats=True)
 if MAJOR >= (1, 9):
-    import skops.io
-
     add_booster("xgb_skops", make_pipeline(StandardScaler(), xgboost.XGBClassifier(**XGB)), X, y3, floats=True)
     add_booster("lgbm_skops", lightgbm.LGBMClassifier(**LGB), X, names3)
     add_booster("cat_skops", catboost.CatBoostRegressor(**CAT), X, t)
 
 
-def plain(value):
-    # CatBoost's labels of several classes are a column.
-    if getattr(value, "ndim", 0) == 2 and value.shape[1] == 1 and value.dtype.kind in "OUi":
-        value = value.ravel()
-    if isinstance(value, list):
-        # Probabilities of several targets, side by side.
-        value = np.hstack(value)
-    if hasattr(value, "toarray"):
-        value = value.toarray()
-    value = np.asarray(value)
-    if value.dtype.kind == "b" or value.dtype.kind in "iu":
-        return value.tolist()
-    return json.loads(json.dumps(value.tolist()), parse_constant=lambda c: c)
-
-
-WAYS = [
-    ("pkl", lambda m, p: pickle.dump(m, open(p, "wb"))),
-    ("joblib", lambda m, p: joblib.dump(m, p)),
-    ("pickle", lambda m, p: pickle.dump(m, open(p, "wb"), protocol=2)),
-    ("joblib", lambda m, p: joblib.dump(m, p, compress=("zlib", 9))),
-    ("joblib", lambda m, p: joblib.dump(m, p, compress=("gzip", 9))),
-    ("pkl", lambda m, p: pickle.dump(m, open(p, "wb"), protocol=5)),
-]
-expected = {}
-LIST = os.path.join(OUT, "expected.json")
-if sys.argv[2:]:
-    models = {name: models[name] for name in models if any(fnmatch.fnmatch(name, given) for given in sys.argv[2:])}
-    with open(LIST) as before:
-        expected = json.load(before)
-for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
-    answers = {}
-    for method in METHODS:
-        if hasattr(model, method) and not (method == "score_samples" and not name.startswith(("isolation", "mixture", "bayes"))):
-            try:
-                with np.errstate(all="ignore"):
-                    answers[method] = plain(getattr(model, method)(q))
-            except Exception as e:
-                # Some versions have errors of their own, such as neighbours of 1.5 with texts as labels.
-                print(f"{name} has no {method}: {type(e).__name__}: {e}")
-    ending, save = WAYS[i % len(WAYS)]
-    if name.endswith("_skops"):
-        ending, save = "skops", skops.io.dump
-    # Bytes that do not depend on who made them would be nice; the random state inside is what differs.
-    save(model.booster if isinstance(model, OWN) else model, os.path.join(OUT, name + "." + ending))
-    q = q.toarray() if hasattr(q, "toarray") else q
-    rows = q.values.tolist() if hasattr(q, "values") else q.tolist() if q.ndim > 1 else [[v] for v in q.tolist()]
-    rows = [[None if isinstance(v, float) and math.isnan(v) else v for v in row] for row in rows]
-    expected[name] = {"file": name + "." + ending, "columns": columns, "rows": rows, "answers": answers}
-    if name in FLOATS:
-        expected[name]["tolerance"] = 1e-6
-with open(LIST, "w") as out:
-    out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in sorted(expected.items())) + "\n}\n")
-print(VERSION, len(expected), "models")
+wanted = sys.argv[2:]
+models.update(more_models.models())
+unwrapped = {name: model.booster for name, (model, _, _) in models.items() if isinstance(model, OWN)}
+fixture_files.save(OUT, models, wanted, FLOATS | more_models.FLOATS, unwrapped)

@@ -5,11 +5,20 @@ package io.nereid.backends.sklearn;
 import io.nereid.backends.sklearn.boosting.BoosterLoader;
 import io.nereid.backends.sklearn.boosting.Boosters;
 import io.nereid.backends.sklearn.calibration.CalibratedClassifier;
+import io.nereid.backends.sklearn.cluster.BisectingClusters;
+import io.nereid.backends.sklearn.cluster.FeatureAgglomeration;
 import io.nereid.backends.sklearn.cluster.KMeans;
+import io.nereid.backends.sklearn.cluster.NearestCluster;
 import io.nereid.backends.sklearn.compose.ColumnTransformerReader;
 import io.nereid.backends.sklearn.compose.ColumnUnion;
 import io.nereid.backends.sklearn.compose.Pipeline;
 import io.nereid.backends.sklearn.compose.TransformedTarget;
+import io.nereid.backends.sklearn.covariance.EllipticEnvelope;
+import io.nereid.backends.sklearn.crossdecomposition.PartialLeastSquares;
+import io.nereid.backends.sklearn.decomposition.ComponentProjection;
+import io.nereid.backends.sklearn.decomposition.NonNegativeFactorization;
+import io.nereid.backends.sklearn.decomposition.SparseCoding;
+import io.nereid.backends.sklearn.decomposition.TopicDistribution;
 import io.nereid.backends.sklearn.discriminant.QuadraticDiscriminant;
 import io.nereid.backends.sklearn.dummy.DummyEstimators;
 import io.nereid.backends.sklearn.ensemble.AdaBoost;
@@ -19,25 +28,46 @@ import io.nereid.backends.sklearn.ensemble.HistGradientBoosting;
 import io.nereid.backends.sklearn.ensemble.IsolationForest;
 import io.nereid.backends.sklearn.ensemble.RandomForest;
 import io.nereid.backends.sklearn.ensemble.Stacking;
+import io.nereid.backends.sklearn.ensemble.TreesEmbedding;
 import io.nereid.backends.sklearn.ensemble.Voting;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.featureextraction.CountVectorizer;
 import io.nereid.backends.sklearn.featureextraction.TfidfTransformer;
 import io.nereid.backends.sklearn.featureselection.ModelSelection;
+import io.nereid.backends.sklearn.gaussianprocess.GaussianProcessClassifier;
+import io.nereid.backends.sklearn.gaussianprocess.GaussianProcessRegressor;
 import io.nereid.backends.sklearn.impute.IterativeImputer;
 import io.nereid.backends.sklearn.impute.KnnImputer;
 import io.nereid.backends.sklearn.impute.MissingIndicator;
+import io.nereid.backends.sklearn.isotonic.IsotonicRegression;
+import io.nereid.backends.sklearn.kernel.AdditiveChiSquaredSampler;
+import io.nereid.backends.sklearn.kernel.KernelCentring;
+import io.nereid.backends.sklearn.kernel.KernelProjection;
+import io.nereid.backends.sklearn.kernel.KernelRidge;
+import io.nereid.backends.sklearn.kernel.PolynomialSketch;
+import io.nereid.backends.sklearn.kernel.RandomFeatures;
 import io.nereid.backends.sklearn.linear.LinearModels;
+import io.nereid.backends.sklearn.linear.LinearOneClass;
+import io.nereid.backends.sklearn.manifold.Isomap;
+import io.nereid.backends.sklearn.manifold.LocallyLinearEmbedding;
 import io.nereid.backends.sklearn.mixture.GaussianMixture;
 import io.nereid.backends.sklearn.modelselection.ThresholdClassifier;
 import io.nereid.backends.sklearn.multiclass.OneVsOneClassifier;
 import io.nereid.backends.sklearn.multiclass.OneVsRestClassifier;
+import io.nereid.backends.sklearn.multiclass.OutputCodeClassifier;
 import io.nereid.backends.sklearn.multioutput.EstimatorChain;
 import io.nereid.backends.sklearn.multioutput.MultiOutput;
+import io.nereid.backends.sklearn.naivebayes.CategoricalBayes;
 import io.nereid.backends.sklearn.naivebayes.NaiveBayes;
+import io.nereid.backends.sklearn.neighbors.KernelDensity;
+import io.nereid.backends.sklearn.neighbors.LocalOutlierFactor;
+import io.nereid.backends.sklearn.neighbors.NearestCentroid;
 import io.nereid.backends.sklearn.neighbors.NearestNeighbors;
+import io.nereid.backends.sklearn.neighbors.NeighborGraph;
+import io.nereid.backends.sklearn.neighbors.RadiusNeighbors;
 import io.nereid.backends.sklearn.neural.MultiLayerPerceptron;
+import io.nereid.backends.sklearn.neural.RestrictedBoltzmannMachine;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.pickle.PythonValues;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
@@ -46,6 +76,7 @@ import io.nereid.backends.sklearn.preprocessing.FeatureScaler;
 import io.nereid.backends.sklearn.preprocessing.FeatureSelector;
 import io.nereid.backends.sklearn.preprocessing.FunctionTransformer;
 import io.nereid.backends.sklearn.preprocessing.KBinsDiscretizer;
+import io.nereid.backends.sklearn.preprocessing.LabelBinarizer;
 import io.nereid.backends.sklearn.preprocessing.LabelEncoder;
 import io.nereid.backends.sklearn.preprocessing.LinearProjection;
 import io.nereid.backends.sklearn.preprocessing.Normalizer;
@@ -54,11 +85,16 @@ import io.nereid.backends.sklearn.preprocessing.PowerTransformer;
 import io.nereid.backends.sklearn.preprocessing.QuantileTransformer;
 import io.nereid.backends.sklearn.preprocessing.SimpleImputer;
 import io.nereid.backends.sklearn.preprocessing.SplineTransformer;
+import io.nereid.backends.sklearn.preprocessing.TargetEncoder;
+import io.nereid.backends.sklearn.semisupervised.LabelPropagation;
+import io.nereid.backends.sklearn.svm.OneClassSvm;
 import io.nereid.backends.sklearn.svm.SupportVectorMachine;
 import io.nereid.base.NameSuggestions;
+import io.nereid.base.ServingException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
@@ -85,7 +121,14 @@ public final class EstimatorFactory implements Estimator.Factory {
         Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k = new HashMap<>();
         transformers(k);
         models(k);
+        rareTransformers(k);
+        rareModels(k);
         return Map.copyOf(k);
+    }
+
+    /** The names of scikit-learn's classes that are computed. */
+    static Set<String> supported() {
+        return KNOWN.keySet();
     }
 
     private static void put(
@@ -125,6 +168,7 @@ public final class EstimatorFactory implements Estimator.Factory {
         put(k, LinearProjection::pca, "PCA", "IncrementalPCA");
         put(k, LinearProjection::svd, "TruncatedSVD");
         put(k, CountVectorizer::of, "CountVectorizer");
+        put(k, CountVectorizer::hashing, "HashingVectorizer");
         put(k, TfidfTransformer::of, "TfidfTransformer");
         put(k, TfidfTransformer::vectorizer, "TfidfVectorizer");
         k.put("IterativeImputer", IterativeImputer::of);
@@ -197,6 +241,62 @@ public final class EstimatorFactory implements Estimator.Factory {
         k.put("FrozenEstimator", (f, a) -> a.build(f.required("estimator")));
     }
 
+    private static void rareTransformers(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
+        put(k, NonNegativeFactorization::of, "NMF");
+        put(k, NonNegativeFactorization::batches, "MiniBatchNMF");
+        put(k, ComponentProjection::independent, "FastICA");
+        put(k, ComponentProjection::factors, "FactorAnalysis");
+        put(k, ComponentProjection::sparse, "SparsePCA", "MiniBatchSparsePCA");
+        put(k, ComponentProjection::plain, "GaussianRandomProjection", "SparseRandomProjection");
+        put(k, ComponentProjection::plain, "NeighborhoodComponentsAnalysis");
+        put(k, KernelProjection::pca, "KernelPCA");
+        put(k, KernelProjection::nystroem, "Nystroem");
+        put(k, RandomFeatures::rbf, "RBFSampler");
+        put(k, RandomFeatures::skewedChiSquared, "SkewedChi2Sampler");
+        put(k, AdditiveChiSquaredSampler::of, "AdditiveChi2Sampler");
+        put(k, PolynomialSketch::of, "PolynomialCountSketch");
+        put(k, TreesEmbedding::of, "RandomTreesEmbedding");
+        put(k, KernelCentring::of, "KernelCenterer");
+        put(k, RestrictedBoltzmannMachine::of, "BernoulliRBM");
+        put(k, FeatureAgglomeration::of, "FeatureAgglomeration");
+        put(k, TargetEncoder::of, "TargetEncoder");
+        put(k, LabelBinarizer::of, "LabelBinarizer");
+        put(k, TopicDistribution::of, "LatentDirichletAllocation");
+        put(k, SparseCoding::of, "DictionaryLearning", "MiniBatchDictionaryLearning", "SparseCoder");
+        put(k, LocallyLinearEmbedding::of, "LocallyLinearEmbedding");
+        put(k, NeighborGraph::nearest, "KNeighborsTransformer");
+        put(k, NeighborGraph::within, "RadiusNeighborsTransformer");
+        k.put("Isomap", Isomap::of);
+    }
+
+    private static void rareModels(Map<String, BiFunction<EstimatorAttributes, Estimator.Factory, Estimator>> k) {
+        put(k, OneClassSvm::of, "OneClassSVM");
+        put(k, LinearOneClass::of, "SGDOneClassSVM");
+        put(k, LocalOutlierFactor::of, "LocalOutlierFactor");
+        put(k, EllipticEnvelope::of, "EllipticEnvelope");
+        put(k, PartialLeastSquares::of, "PLSRegression", "PLSCanonical", "CCA");
+        put(k, PartialLeastSquares::svd, "PLSSVD");
+        put(k, NearestCentroid::of, "NearestCentroid");
+        put(k, RadiusNeighbors::classifier, "RadiusNeighborsClassifier");
+        put(k, RadiusNeighbors::regressor, "RadiusNeighborsRegressor");
+        put(k, KernelRidge::of, "KernelRidge");
+        put(k, KernelDensity::of, "KernelDensity");
+        put(k, LabelPropagation::of, "LabelPropagation", "LabelSpreading");
+        put(k, LinearModels::regressor, "LarsCV", "LassoLarsCV", "OrthogonalMatchingPursuitCV");
+        put(k, LinearModels::regressor, "MultiTaskLassoCV", "MultiTaskElasticNetCV");
+        put(k, GaussianProcessRegressor::of, "GaussianProcessRegressor");
+        put(k, GaussianProcessClassifier::binary, "_BinaryGaussianProcessClassifierLaplace");
+        k.put("GaussianProcessClassifier", GaussianProcessClassifier::of);
+        put(k, NearestCluster::birch, "Birch");
+        put(k, NearestCluster::of, "MeanShift", "AffinityPropagation");
+        put(k, BisectingClusters::of, "BisectingKMeans");
+        put(k, CategoricalBayes::of, "CategoricalNB");
+        put(k, IsotonicRegression::of, "IsotonicRegression");
+        k.put("OutputCodeClassifier", OutputCodeClassifier::of);
+        k.put("RANSACRegressor", (f, a) -> a.build(f.required("estimator_")));
+        k.put("SelfTrainingClassifier", (f, a) -> a.build(f.required("estimator_", "base_estimator_")));
+    }
+
     /**
      * {@inheritDoc}
      *
@@ -223,7 +323,16 @@ public final class EstimatorFactory implements Estimator.Factory {
             throw UnsupportedModel.corrupt(
                     "estimators are nested too deeply (expected: at most " + MAX_DEPTH + " in each other)");
         }
-        Estimator built = maker.apply(f, this);
+        Estimator built;
+        try {
+            built = maker.apply(f, this);
+        } catch (ServingException e) {
+            throw e;
+        } catch (RuntimeException e) {
+            // Sizes that a class does not check itself, such as an index that another attribute has no element for.
+            throw UnsupportedModel.corrupt(f.path() + " has attributes that do not fit each other ("
+                    + e.getClass().getSimpleName() + ")");
+        }
         depth--;
         return built;
     }

@@ -13,8 +13,10 @@ import io.nereid.backends.sklearn.pickle.PyList;
 import io.nereid.backends.sklearn.pickle.PyNone;
 import io.nereid.backends.sklearn.pickle.PyObject;
 import io.nereid.backends.sklearn.preprocessing.CategoryEncoder;
+import io.nereid.backends.sklearn.preprocessing.LabelBinarizer;
 import io.nereid.backends.sklearn.preprocessing.LabelEncoder;
 import io.nereid.backends.sklearn.preprocessing.SimpleImputer;
+import io.nereid.backends.sklearn.preprocessing.TargetEncoder;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -61,6 +63,12 @@ final class FittedColumns {
             for (int i = 0; i < texts.length; i++) {
                 texts[i] |= encoder.takesText(i);
             }
+        } else if (estimator instanceof TargetEncoder encoder && encoder.features() == texts.length) {
+            for (int i = 0; i < texts.length; i++) {
+                texts[i] |= encoder.takesText(i);
+            }
+        } else if (estimator instanceof LabelBinarizer labels) {
+            java.util.Arrays.fill(texts, labels.takesText());
         } else if (estimator instanceof LabelEncoder labels) {
             java.util.Arrays.fill(texts, labels.takesText());
         }

@@ -82,12 +82,17 @@ public final class ClassLabels {
 
     /** The index of a label, a number or a text; 0 when it is none of them. */
     public int indexOf(double number, @Nullable String text) {
+        return Math.max(0, find(number, text));
+    }
+
+    /** The index of a label, a number or a text; -1 when it is none of them. */
+    public int find(double number, @Nullable String text) {
         for (int i = 0; i < numbers.length; i++) {
             if (texts == null ? numbers[i] == number : texts[i] != null && texts[i].equals(text)) {
                 return i;
             }
         }
-        return 0;
+        return -1;
     }
 
     double number(int i) {
@@ -95,7 +100,7 @@ public final class ClassLabels {
     }
 
     /** The labels of class indexes, as one column. */
-    DataTable pick(int[] classes) {
+    public DataTable pick(int[] classes) {
         double[] picked = new double[classes.length];
         @Nullable String @Nullable [] pickedTexts = texts == null ? null : new String[classes.length];
         for (int i = 0; i < classes.length; i++) {

@@ -21,6 +21,7 @@ import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import org.jspecify.annotations.Nullable;
 
 /** {@code CountVectorizer}: counts the n-grams (of words or characters) of the vocabulary in a text. Immutable. */
 public final class CountVectorizer extends Transformer {
@@ -38,9 +39,14 @@ public final class CountVectorizer extends Transformer {
     private final int shortest;
     private final int longest;
 
-    private CountVectorizer(EstimatorAttributes f, int width) {
+    /** Where terms count without a vocabulary; null with one. */
+    private final @Nullable TermHashing hashing;
+
+    private CountVectorizer(EstimatorAttributes f, int width, @Nullable TermHashing hashing) {
         super(f.type(), 1, width);
-        for (Map.Entry<Object, Object> e : entries(f).entrySet()) {
+        this.hashing = hashing;
+        for (Map.Entry<Object, Object> e :
+                hashing == null ? entries(f).entrySet() : Set.<Map.Entry<Object, Object>>of()) {
             int place = (int) PythonValues.number(e.getValue());
             if (!(e.getKey() instanceof String word) || place < 0 || place >= width) {
                 throw UnsupportedModel.corrupt(f.path() + " has an invalid vocabulary");
@@ -84,7 +90,13 @@ public final class CountVectorizer extends Transformer {
         if (width == 0) {
             throw UnsupportedModel.unsupported(f.path() + " has no vocabulary");
         }
-        return new CountVectorizer(f, width);
+        return new CountVectorizer(f, width, null);
+    }
+
+    /** {@code HashingVectorizer}: the column of a term is its hash. */
+    public static CountVectorizer hashing(EstimatorAttributes f) {
+        TermHashing hashing = TermHashing.of(f);
+        return new CountVectorizer(f, hashing.width(), hashing);
     }
 
     private void stops(EstimatorAttributes f) {
@@ -96,9 +108,9 @@ public final class CountVectorizer extends Transformer {
             // Named lists ('english') are not in the file. Stop words are not in the vocabulary, so they
             // do not count by
             // themselves; but in n-grams of several words they would have to be removed first.
-            if (longest > 1) {
-                throw UnsupportedModel.unsupported(
-                        f.path() + " with stop_words='" + words + "' and n-grams of several words is not supported");
+            if (longest > 1 || hashing != null) {
+                throw UnsupportedModel.unsupported(f.path() + " with stop_words='" + words + "'"
+                        + (hashing == null ? " and n-grams of several words" : "") + " is not supported");
             }
             return;
         }
@@ -129,7 +141,12 @@ public final class CountVectorizer extends Transformer {
             if (text == null) {
                 throw ServingException.invalidArgument(type() + " was given a number (expected: text)");
             }
-            for (String term : terms(prepared(text))) {
+            List<String> terms = terms(prepared(text));
+            if (hashing != null) {
+                hashing.count(terms, binary, result.values(), r * hashing.width());
+                continue;
+            }
+            for (String term : terms) {
                 Integer place = vocabulary.get(term);
                 if (place != null) {
                     int at = r * width(PredictMethod.TRANSFORM) + place;

@@ -7,15 +7,11 @@ import io.nereid.backends.sklearn.estimator.Classifier;
 import io.nereid.backends.sklearn.estimator.DataTable;
 import io.nereid.backends.sklearn.estimator.Estimator;
 import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
-import io.nereid.backends.sklearn.estimator.MatrixOps;
 import io.nereid.backends.sklearn.estimator.MultiTargetClassifier;
 import io.nereid.backends.sklearn.estimator.PredictMethod;
 import io.nereid.backends.sklearn.estimator.Regressor;
 import io.nereid.backends.sklearn.pickle.NdArray;
-import io.nereid.backends.sklearn.pickle.PyDict;
-import io.nereid.backends.sklearn.pickle.PyNone;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
-import java.util.Arrays;
 
 /**
  * {@code KNeighborsClassifier} and {@code KNeighborsRegressor}. Compares with all training samples (brute force); the
@@ -24,86 +20,30 @@ import java.util.Arrays;
 public final class NearestNeighbors {
     private NearestNeighbors() {}
 
-    /** The training samples, the metric and the weights of neighbours. Immutable. */
+    /** The training samples, how many neighbours count, and how. Immutable. */
     private static final class Samples {
-        private final double[][] points;
+        private final TrainingSamples all;
         private final int k;
         private final boolean byDistance;
-        private final double p;
 
         Samples(EstimatorAttributes f) {
-            points = MatrixOps.rows(f, -1, -1, "_fit_X");
-            k = f.integer("n_neighbors", 5);
-            String weights = f.text("weights", "?");
-            if (!weights.equals("uniform") && !weights.equals("distance")) {
-                throw f.unsupported("weights");
-            }
-            byDistance = weights.equals("distance");
-            p = power(f);
-            if (k < 1 || k > points.length) {
-                throw UnsupportedModel.corrupt(
-                        f.path() + " needs " + k + " neighbours of " + points.length + " samples");
-            }
-        }
-
-        private static double power(EstimatorAttributes f) {
-            String metric = f.text("effective_metric_", f.text("metric", "minkowski"));
-            return switch (metric) {
-                case "euclidean", "l2" -> 2;
-                case "manhattan", "l1", "cityblock" -> 1;
-                case "chebyshev" -> Double.POSITIVE_INFINITY;
-                case "minkowski" -> {
-                    Object parameters = f.any("effective_metric_params_");
-                    if (parameters instanceof PyDict d && d.items().getOrDefault("w", PyNone.NONE) != PyNone.NONE) {
-                        throw f.unsupported("metric_params");
-                    }
-                    yield parameters instanceof PyDict d && d.items().get("p") instanceof Number n
-                            ? n.doubleValue()
-                            : f.number("p", 2);
-                }
-                default -> throw f.unsupported(f.has("effective_metric_") ? "effective_metric_" : "metric");
-            };
+            all = TrainingSamples.of(f);
+            k = all.neighbours(f, f.integer("n_neighbors", 5));
+            byDistance = TrainingSamples.byDistance(f);
         }
 
         int features() {
-            return points[0].length;
+            return all.features();
         }
 
-        /** The distance without its final root, which does not change the order. */
-        private double distance(double[] x, int from, double[] point) {
-            double sum = 0;
-            for (int i = 0; i < point.length; i++) {
-                double d = Math.abs(x[from + i] - point[i]);
-                sum = p == 2
-                        ? sum + d * d
-                        : p == 1 ? sum + d : p == Double.POSITIVE_INFINITY ? Math.max(sum, d) : sum + Math.pow(d, p);
-            }
-            return sum;
+        int count() {
+            return all.count();
         }
 
-        /** Finds the k nearest samples of a row by insertion, the nearest first, and computes their weights. */
+        /** Finds the k nearest samples of a row, the nearest first, and computes their weights. */
         void nearest(double[] x, int from, int[] found, double[] weights) {
-            Arrays.fill(weights, Double.POSITIVE_INFINITY);
-            for (int i = 0; i < points.length; i++) {
-                double d = distance(x, from, points[i]);
-                if (d < weights[k - 1]) {
-                    int at = k - 1;
-                    while (at > 0 && weights[at - 1] > d) {
-                        weights[at] = weights[at - 1];
-                        found[at] = found[at - 1];
-                        at--;
-                    }
-                    weights[at] = d;
-                    found[at] = i;
-                }
-            }
-            // With weights 'distance', samples at distance 0 count alone: 1 / 0 is not a weight.
-            boolean zero = weights[0] == 0;
-            for (int i = 0; i < k; i++) {
-                double d =
-                        p == 2 ? Math.sqrt(weights[i]) : p > 1 && p < 1e300 ? Math.pow(weights[i], 1 / p) : weights[i];
-                weights[i] = !byDistance ? 1 : zero ? (d == 0 ? 1 : 0) : 1 / d;
-            }
+            all.nearest(x, from, found, weights);
+            TrainingSamples.weigh(weights, k, byDistance);
         }
     }
 
@@ -129,9 +69,9 @@ public final class NearestNeighbors {
                     throw UnsupportedModel.corrupt(f.path() + " has a sample whose class does not exist");
                 }
             }
-            if (y.length != samples.points.length) {
+            if (y.length != samples.count()) {
                 throw UnsupportedModel.corrupt(
-                        f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
+                        f.path() + " has " + y.length + " classes for " + samples.count() + " samples");
             }
         }
 
@@ -171,9 +111,9 @@ public final class NearestNeighbors {
             this.samples = samples;
             this.y = f.array("_y").ints();
             int targets = labels().size();
-            if (y.length != (long) samples.points.length * targets) {
+            if (y.length != (long) samples.count() * targets) {
                 throw UnsupportedModel.corrupt(
-                        f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
+                        f.path() + " has " + y.length + " classes for " + samples.count() + " samples");
             }
             for (int i = 0; i < y.length; i++) {
                 if (y[i] < 0 || y[i] >= labels().get(i % targets).count()) {
@@ -227,9 +167,9 @@ public final class NearestNeighbors {
             for (int i = 0; i < all.length; i++) {
                 y[i / width][i % width] = all[i];
             }
-            if (y.length != samples.points.length) {
+            if (y.length != samples.count()) {
                 throw UnsupportedModel.corrupt(
-                        f.path() + " has " + y.length + " targets for " + samples.points.length + " samples");
+                        f.path() + " has " + y.length + " targets for " + samples.count() + " samples");
             }
         }
 

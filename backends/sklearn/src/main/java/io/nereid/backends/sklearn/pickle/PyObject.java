@@ -48,7 +48,7 @@ public final class PyObject {
     }
 
     /** Its state, when that is not a dict of attributes. */
-    @Nullable Object state() {
+    public @Nullable Object state() {
         return state;
     }
 

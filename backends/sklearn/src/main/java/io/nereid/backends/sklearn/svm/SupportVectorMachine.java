@@ -10,7 +10,6 @@ import io.nereid.backends.sklearn.estimator.EstimatorAttributes;
 import io.nereid.backends.sklearn.estimator.MatrixOps;
 import io.nereid.backends.sklearn.estimator.Regressor;
 import io.nereid.backends.sklearn.pickle.UnsupportedModel;
-import java.util.Locale;
 
 /**
  * Support vector machines with a kernel: {@code SVC}, {@code NuSVC}, {@code SVR}, {@code NuSVR}. Computes as libsvm
@@ -19,87 +18,24 @@ import java.util.Locale;
 public final class SupportVectorMachine {
     private SupportVectorMachine() {}
 
-    /** scikit-learn's built-in kernels. */
-    private enum Kernel {
-        LINEAR,
-        POLY,
-        RBF,
-        SIGMOID
-    }
-
-    /** The support vectors, and the kernel function between them and a row. Immutable. */
-    private static final class Vectors {
-        private final double[][] vectors;
-        private final Kernel kernel;
-        private final double gamma;
-        private final double coef0;
-        private final double degree;
-
-        Vectors(EstimatorAttributes f) {
-            Kernel found = null;
-            for (Kernel k : Kernel.values()) {
-                found = k.name().toLowerCase(Locale.ROOT).equals(f.any("kernel")) ? k : found;
-            }
-            if (found == null) {
-                throw f.unsupported("kernel");
-            }
-            kernel = found;
-            vectors = MatrixOps.rows(f, -1, -1, "support_vectors_");
-            gamma = f.number("_gamma", 0);
-            coef0 = f.number("coef0", 0);
-            degree = f.number("degree", 3);
-            if (vectors.length == 0) {
-                throw UnsupportedModel.unsupported(f.path() + " has no support vectors");
-            }
-        }
-
-        int features() {
-            return vectors[0].length;
-        }
-
-        /** The kernel value of the row at {@code from} with each support vector. */
-        double[] products(double[] x, int from) {
-            double[] k = new double[vectors.length];
-            for (int i = 0; i < k.length; i++) {
-                k[i] = product(x, from, vectors[i]);
-            }
-            return k;
-        }
-
-        private double product(double[] x, int from, double[] v) {
-            if (kernel == Kernel.RBF) {
-                double sum = 0;
-                for (int i = 0; i < v.length; i++) {
-                    double d = x[from + i] - v[i];
-                    sum += d * d;
-                }
-                return Math.exp(-gamma * sum);
-            }
-            double dot = MatrixOps.dot(x, from, v);
-            return kernel == Kernel.LINEAR
-                    ? dot
-                    : kernel == Kernel.POLY ? Math.pow(gamma * dot + coef0, degree) : Math.tanh(gamma * dot + coef0);
-        }
-    }
-
     public static Estimator regressor(EstimatorAttributes f) {
-        return new Numbers(f, new Vectors(f));
+        return new Numbers(f, new SupportVectors(f));
     }
 
     public static Estimator classifier(EstimatorAttributes f) {
-        return new Classes(f, new Vectors(f));
+        return new Classes(f, new SupportVectors(f));
     }
 
     /** Support vector regression. Immutable. */
     private static final class Numbers extends Regressor {
-        private final Vectors vectors;
+        private final SupportVectors vectors;
         private final double[] coefficients;
         private final double intercept;
 
-        Numbers(EstimatorAttributes f, Vectors vectors) {
+        Numbers(EstimatorAttributes f, SupportVectors vectors) {
             super(f.type(), vectors.features(), 0);
             this.vectors = vectors;
-            coefficients = f.doubles(vectors.vectors.length, "_dual_coef_", "dual_coef_");
+            coefficients = f.doubles(vectors.count(), "_dual_coef_", "dual_coef_");
             intercept = f.doubles(1, "_intercept_", "intercept_")[0];
         }
 
@@ -107,8 +43,10 @@ public final class SupportVectorMachine {
         public DataTable predict(DataTable table) {
             double[] x = table.finite(type());
             double[] y = new double[table.rows()];
+            double[] k = new double[vectors.count()];
             for (int r = 0; r < y.length; r++) {
-                y[r] = MatrixOps.dot(vectors.products(x, r * table.columns()), 0, coefficients) + intercept;
+                vectors.products(x, r * table.columns(), k);
+                y[r] = MatrixOps.dot(k, 0, coefficients) + intercept;
             }
             return DataTable.column(y);
         }
@@ -119,7 +57,7 @@ public final class SupportVectorMachine {
      * of these two. Immutable.
      */
     private static final class Classes extends Classifier {
-        private final Vectors vectors;
+        private final SupportVectors vectors;
         private final double[][] coefficients;
         private final double[] intercepts;
         /** Where the support vectors of each class start. */
@@ -132,12 +70,12 @@ public final class SupportVectorMachine {
 
         private final boolean breaksTies;
 
-        Classes(EstimatorAttributes f, Vectors vectors) {
+        Classes(EstimatorAttributes f, SupportVectors vectors) {
             super(f.type(), vectors.features(), ClassLabels.of(f.array("classes_")));
             this.vectors = vectors;
             int classes = labels().count();
             int count = classes * (classes - 1) / 2;
-            coefficients = MatrixOps.rows(f, classes - 1, vectors.vectors.length, "_dual_coef_");
+            coefficients = MatrixOps.rows(f, classes - 1, vectors.count(), "_dual_coef_");
             intercepts = f.doubles(count, "_intercept_");
             int[] support = f.array("_n_support", "n_support_").ints();
             starts = new int[classes + 1];
@@ -147,7 +85,7 @@ public final class SupportVectorMachine {
                     throw UnsupportedModel.corrupt(f.path() + " has a negative number of support vectors");
                 }
             }
-            if (support.length != classes || starts[classes] != vectors.vectors.length) {
+            if (support.length != classes || starts[classes] != vectors.count()) {
                 throw UnsupportedModel.corrupt(f.path() + " has support vectors that belong to no class");
             }
             probA = f.has("_probA") ? f.doubles("_probA") : f.has("probA_") ? f.doubles("probA_") : new double[0];
@@ -173,7 +111,8 @@ public final class SupportVectorMachine {
 
         /** A score for each pair of classes in the order (0,1), (0,2), …, positive for the first class of the pair. */
         private double[] pairScores(double[] x, int from) {
-            double[] k = vectors.products(x, from);
+            double[] k = new double[vectors.count()];
+            vectors.products(x, from, k);
             double[] scores = new double[intercepts.length];
             int at = 0;
             for (int i = 0; i < labels().count(); i++) {
