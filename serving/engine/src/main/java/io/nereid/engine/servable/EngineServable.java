@@ -143,6 +143,10 @@ public abstract class EngineServable implements Servable {
         if (TABLE_BACKENDS.contains(config.backend())) {
             properties.put(ModelMetadata.MISSING_VALUES, "true");
         }
+        String documents = config.parameters().getOrDefault(ModelMetadata.JSON_OUTPUTS, "");
+        if (!documents.isEmpty()) {
+            properties.put(ModelMetadata.JSON_OUTPUTS, documents);
+        }
         String function = config.parameters().getOrDefault(ModelMetadata.PYTHON_FUNCTION, "");
         if (!function.isEmpty()) {
             properties.put(ModelMetadata.PYTHON_FUNCTION, function);
