@@ -7,7 +7,6 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.backends.huggingface.graph.EncoderHeads;
 import io.nereid.backends.huggingface.task.TextRow;
 import io.nereid.backends.tokenizer.NativeTokenizer.Encoding;
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -262,12 +261,6 @@ final class TextModelInstance implements ModelInstance {
             float[] numbers = new float[kept];
             for (int i = 0; i < kept; i++) {
                 numbers[i] = from.getFloat();
-                if (Float.isNaN(numbers[i])) {
-                    throw ServingException.of(
-                            ErrorCode.INTERNAL,
-                            "model '" + model.config().name() + "' computed a result that is not a number",
-                            "check the weights: the checkpoint may be damaged");
-                }
             }
             from.position(from.position() + (all - kept) * Float.BYTES);
             row.result(numbers);

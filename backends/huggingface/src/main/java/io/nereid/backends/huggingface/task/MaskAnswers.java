@@ -17,6 +17,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.IntStream;
 
@@ -128,7 +129,7 @@ public final class MaskAnswers implements TaskAnswers {
             all.add(list);
         }
         JsonWriter writer = new JsonWriter(512);
-        JsonValues.write(writer, all.size() == 1 ? all.get(0) : all);
+        JsonValues.write(writer, all.size() == 1 ? all.get(0) : all, JsonValues.NonFinite.NULL);
         return Arrays.copyOf(writer.array(), writer.length());
     }
 
@@ -145,7 +146,7 @@ public final class MaskAnswers implements TaskAnswers {
                     out.append(Numbers.python(row.result()[from + i]));
                 } else {
                     out.append('\'')
-                            .append(String.format(java.util.Locale.ROOT, "%.4f", scores[i]))
+                            .append(String.format(Locale.ROOT, "%.4f", scores[i]))
                             .append('\'');
                 }
                 out.append('}');

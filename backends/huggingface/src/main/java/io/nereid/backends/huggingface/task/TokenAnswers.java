@@ -147,7 +147,7 @@ public final class TokenAnswers implements TaskAnswers {
         byte[][] elements = new byte[rows.size()][];
         for (int i = 0; i < elements.length; i++) {
             JsonWriter writer = new JsonWriter(256);
-            JsonValues.write(writer, entities(rows.get(i), chosen));
+            JsonValues.write(writer, entities(rows.get(i), chosen), JsonValues.NonFinite.NULL);
             elements[i] = Arrays.copyOf(writer.array(), writer.length());
         }
         return Tensor.ofBytes(ENTITIES, Shape.of(elements.length), elements);
