@@ -92,14 +92,19 @@ public final class HuggingFaceBackend implements Backend {
                 "model.safetensors",
                 "model.safetensors.index.json",
                 "pytorch_model.bin",
-                "pytorch_model.bin.index.json");
+                "pytorch_model.bin.index.json",
+                "modules.json");
     }
 
-    /** By the name: the endings of index files and of PyTorch's weights are common to many files. */
+    /**
+     * By the name: the endings of index files and of PyTorch's weights are common to many files. A {@code modules.json} is that of
+     * sentence-transformers, whose weights may be in a folder below it.
+     */
     @Override
     public boolean recognises(Path file) {
         String name = String.valueOf(file.getFileName());
-        return name.endsWith(".safetensors")
+        return name.equals("modules.json")
+                || name.endsWith(".safetensors")
                 || name.endsWith(".safetensors.index.json")
                 || (name.startsWith("pytorch_model") && (name.endsWith(".bin") || name.endsWith(".bin.index.json")));
     }

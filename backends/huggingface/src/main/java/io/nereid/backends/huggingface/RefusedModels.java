@@ -11,7 +11,7 @@ import java.util.Map;
 
 /** What this server does not run, with the way out for each. Stateless. */
 final class RefusedModels {
-    private static final String PYTHON = "or run it with the python backend: nereid convert writes the model.py";
+    private static final String PYTHON = "or run it with the python backend, for which nereid convert FOLDER writes a model.py";
 
     private RefusedModels() {}
 

@@ -87,6 +87,19 @@ class RefusedFoldersTest {
     }
 
     @Test
+    void theConverterWritesAModelForPythonOfOtherModelsOnly() throws IOException {
+        TransformersConverter converter = new TransformersConverter();
+        assertThat(converter.recognises(folder)).isTrue();
+        assertThat(converter.recognises(folder.resolve("tokenizer.json"))).isFalse();
+        assertThat(converter.convert(folder).description()).contains("served as it is");
+        replace("config.json", "BertForSequenceClassification", "LlamaForCausalLM");
+        assertThat(new String(
+                        converter.convert(folder.resolve("model.safetensors")).files().get("model.py"),
+                        StandardCharsets.UTF_8))
+                .contains("TASK = \"text-generation\"");
+    }
+
+    @Test
     void codeOfTheFolderAndQuantisedWeightsAreRefused() throws IOException {
         replace("config.json", "\"architectures\"", "\"auto_map\": {\"AutoModel\": \"a.B\"}, \"architectures\"");
         assertThat(refused(Map.of()).getMessage()).contains("code of its own (auto_map");

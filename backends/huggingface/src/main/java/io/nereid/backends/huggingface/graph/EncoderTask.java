@@ -53,6 +53,11 @@ public enum EncoderTask {
         return name().toLowerCase(Locale.ROOT);
     }
 
+    /** The name of transformers' pipeline, such as {@code fill-mask}. */
+    public String pipeline() {
+        return pipeline;
+    }
+
     /** All names. */
     public static List<String> names() {
         return Stream.of(values()).map(EncoderTask::text).toList();
