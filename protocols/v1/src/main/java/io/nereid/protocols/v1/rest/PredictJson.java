@@ -51,7 +51,7 @@ final class PredictJson {
     private boolean missing;
     /** The backend of a model that answers as KServe's Python servers do; empty for all others. */
     private String kserve = "";
-    /** The names of outputs that hold documents, separated and enclosed by commas. */
+    /** The names of outputs of the present answer that hold documents, separated and enclosed by commas. */
     private String documents = "";
     /** The field of the body that has the rows. */
     private String list = INSTANCES;
@@ -84,7 +84,6 @@ final class PredictJson {
     List<Tensor> decode(Signature signature, Map<String, String> properties) {
         featureNames = properties.getOrDefault(ExampleTensors.COLUMNS, "");
         kserve = properties.getOrDefault(ModelMetadata.KSERVE_SERVER, "");
-        documents = "," + properties.getOrDefault(ModelMetadata.JSON_OUTPUTS, "") + ",";
         missing = properties.containsKey(ModelMetadata.MISSING_VALUES);
         list = INSTANCES;
         int instances = body.instances();
@@ -400,6 +399,17 @@ final class PredictJson {
      * @param parameters the response's parameters; a batch id is written in the form of KServe's batcher
      */
     HttpReply encode(List<Tensor> outputs, boolean asRows, Map<String, Object> parameters) {
+        return encode(outputs, asRows, parameters, Map.of());
+    }
+
+    /**
+     * As {@link #encode(List, boolean, Map)}.
+     *
+     * @param properties the properties of the model; outputs that {@link ModelMetadata#JSON_OUTPUTS} names are written as values
+     */
+    HttpReply encode(
+            List<Tensor> outputs, boolean asRows, Map<String, Object> parameters, Map<String, String> properties) {
+        documents = "," + properties.getOrDefault(ModelMetadata.JSON_OUTPUTS, "") + ",";
         if (outputs.isEmpty()) {
             throw ServingException.invalidArgument("Cannot convert empty tensor map to JSON");
         }
