@@ -39,7 +39,8 @@ class HuggingFaceServingTest {
 
     @BeforeAll
     static void start() throws Exception {
-        for (String name : List.of("bert-classify", "bert-embed", "sentence-cls", "bert-tokens", "bert-mask", "cross-encoder")) {
+        for (String name :
+                List.of("bert-classify", "bert-embed", "sentence-cls", "bert-tokens", "bert-mask", "cross-encoder")) {
             unpack(name, name);
         }
         kserve("bert-classify", "kserve-labels", "");
@@ -95,7 +96,8 @@ class HuggingFaceServingTest {
     }
 
     private static JsonNode v1(String model, String instances) throws Exception {
-        return answer("/v1/models/" + model + ":predict", "{\"instances\": " + instances + "}").get("predictions");
+        return answer("/v1/models/" + model + ":predict", "{\"instances\": " + instances + "}")
+                .get("predictions");
     }
 
     private static JsonNode v2(String model, String texts, int rows) throws Exception {
@@ -107,11 +109,8 @@ class HuggingFaceServingTest {
     }
 
     private static JsonNode expected(String folder) throws IOException {
-        return JSON.readTree(repository
-                .resolve(folder)
-                .resolve("1")
-                .resolve("expected.json")
-                .toFile());
+        return JSON.readTree(
+                repository.resolve(folder).resolve("1").resolve("expected.json").toFile());
     }
 
     @Test
@@ -150,7 +149,9 @@ class HuggingFaceServingTest {
         JsonNode entities = v1("bert-tokens", TEXTS);
         assertThat(entities.get(0).isArray()).isTrue();
         JsonNode filled = v1("bert-mask", "[\"the [MASK] sat\"]");
-        assertThat(filled.get(0).get(0).get("sequence").asText()).startsWith("the ").endsWith(" sat");
+        assertThat(filled.get(0).get(0).get("sequence").asText())
+                .startsWith("the ")
+                .endsWith(" sat");
         assertThat(filled.get(0)).hasSize(5);
     }
 
@@ -158,8 +159,7 @@ class HuggingFaceServingTest {
     void pairsAreScored() throws Exception {
         JsonNode expected = expected("cross-encoder");
         JsonNode pair = expected.get("pairs").get(0);
-        JsonNode rows = v1(
-                "cross-encoder", "[{\"TEXT\": " + pair.get(0) + ", \"TEXT_PAIR\": " + pair.get(1) + "}]");
+        JsonNode rows = v1("cross-encoder", "[{\"TEXT\": " + pair.get(0) + ", \"TEXT_PAIR\": " + pair.get(1) + "}]");
         assertThat(rows.get(0).get("score").asDouble())
                 .isCloseTo(expected.get("scores").get(0).asDouble(), within(1e-4));
     }
@@ -190,7 +190,9 @@ class HuggingFaceServingTest {
         List<CompletableFuture<HttpResponse<String>>> answers = new ArrayList<>();
         for (int i = 0; i < 40; i++) {
             answers.add(client.sendAsync(
-                    post("/v1/models/bert-classify:predict", "{\"instances\": [\"" + "cat ".repeat(1 + i % 20) + "\"]}"),
+                    post(
+                            "/v1/models/bert-classify:predict",
+                            "{\"instances\": [\"" + "cat ".repeat(1 + i % 20) + "\"]}"),
                     HttpResponse.BodyHandlers.ofString()));
         }
         for (int i = 0; i < 40; i++) {

@@ -63,7 +63,8 @@ final class GraphRunner implements AutoCloseable {
                             .map(name -> new TensorSpec(name, DataType.INT64, Shape.of(-1, -1)))
                             .toList())
                     .outputs(graph.outputs().entrySet().stream()
-                            .map(e -> new TensorSpec(e.getKey(), DataType.FP32, open(e.getValue(), graph.outputWidth())))
+                            .map(e ->
+                                    new TensorSpec(e.getKey(), DataType.FP32, open(e.getValue(), graph.outputWidth())))
                             .toList())
                     .instanceGroups(config.instanceGroups())
                     .optimization(config.optimization())

@@ -200,8 +200,7 @@ public final class HuggingFaceBackend implements Backend {
     private static TaskAnswers answers(
             EncoderTask task, TextSettings settings, EncoderConfig config, TextTokenizer tokenizer, int width) {
         return switch (task) {
-            case SEQUENCE_CLASSIFICATION ->
-                new SequenceAnswers(config.labels(), function(config), settings.style());
+            case SEQUENCE_CLASSIFICATION -> new SequenceAnswers(config.labels(), function(config), settings.style());
             case TOKEN_CLASSIFICATION ->
                 new TokenAnswers(
                         config.labels(),
@@ -216,8 +215,7 @@ public final class HuggingFaceBackend implements Backend {
                             "tokenizer_config.json names no mask_token of the vocabulary",
                             "copy the tokenizer_config.json that belongs to the model");
                 }
-                yield new MaskAnswers(
-                        tokenizer.tokenizer(), width, tokenizer.mask(), settings.top(), settings.style());
+                yield new MaskAnswers(tokenizer.tokenizer(), width, tokenizer.mask(), settings.top(), settings.style());
             }
             case QUESTION_ANSWERING -> {
                 if (settings.style() != AnswerStyle.PIPELINE) {

@@ -11,7 +11,8 @@ import java.util.Map;
 
 /** What this server does not run, with the way out for each. Stateless. */
 final class RefusedModels {
-    private static final String PYTHON = "or run it with the python backend, for which nereid convert FOLDER writes a model.py";
+    private static final String PYTHON =
+            "or run it with the python backend, for which nereid convert FOLDER writes a model.py";
 
     private RefusedModels() {}
 
@@ -24,7 +25,8 @@ final class RefusedModels {
         Map<?, ?> fields = FolderFile.object(folder.resolve("config.json"));
         if (fields == null) {
             throw ServingException.invalidArgument(
-                    "'" + folder + "' has weights only; the architecture that they belong to is in the code that saved them, as"
+                    "'" + folder
+                            + "' has weights only; the architecture that they belong to is in the code that saved them, as"
                             + " there is no config.json of Hugging Face's transformers beside it",
                     "load them in the code that defines the model, export it with torch.onnx.export(model, example, '"
                             + version.resolve("model.onnx") + "'), and remove the weights");
@@ -32,7 +34,8 @@ final class RefusedModels {
         EncoderConfig config = new EncoderConfig(fields);
         if (config.value("auto_map") != null) {
             throw ServingException.invalidArgument(
-                    "the model in '" + folder + "' has code of its own (auto_map of config.json), which this server does not run",
+                    "the model in '" + folder
+                            + "' has code of its own (auto_map of config.json), which this server does not run",
                     export(folder, config, "--trust-remote-code ") + ", " + PYTHON);
         }
         if (config.value("quantization_config") != null) {

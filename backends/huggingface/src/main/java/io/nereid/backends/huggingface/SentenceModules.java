@@ -52,7 +52,8 @@ record SentenceModules(Path encoder, List<SentenceStep> steps, int maxLength, bo
         for (Object module : modules) {
             if (!(module instanceof Map<?, ?> fields)
                     || !(fields.get("type") instanceof String type)
-                    || !(fields.get("path") instanceof String path)) {
+                    || !(fields.get("path") instanceof String path)
+                    || path.indexOf('\0') >= 0) {
                 throw FolderFile.rejected(file, "a module lacks its type or path");
             }
             Path own = folder.resolve(path).normalize();
@@ -86,10 +87,10 @@ record SentenceModules(Path encoder, List<SentenceStep> steps, int maxLength, bo
                 ? n.intValue()
                 : 0;
         boolean lower = settings != null && Boolean.TRUE.equals(settings.get("do_lower_case"));
-        return new SentenceModules(encoder, List.copyOf(steps), most, lower, prompt(folder, encoder));
+        return new SentenceModules(encoder, List.copyOf(steps), most, lower, prompt(folder));
     }
 
-    private static String prompt(Path folder, Path encoder) {
+    private static String prompt(Path folder) {
         Map<?, ?> settings = FolderFile.object(folder.resolve("config_sentence_transformers.json"));
         if (settings == null
                 || !(settings.get("default_prompt_name") instanceof String name)
@@ -138,20 +139,19 @@ record SentenceModules(Path encoder, List<SentenceStep> steps, int maxLength, bo
                     file, "its in_features or out_features is not a whole number from 1 to " + MOST_WIDTH);
         }
         String type = fields.get("activation_function") instanceof String s ? s : "torch.nn.modules.activation.Tanh";
-        String function =
-                switch (type.substring(type.lastIndexOf('.') + 1)) {
-                    case "Identity" -> "identity";
-                    case "Tanh" -> "tanh";
-                    case "ReLU" -> "relu";
-                    case "GELU" -> "gelu";
-                    case "Sigmoid" -> "sigmoid";
-                    case "SiLU" -> "silu";
-                    default ->
-                        throw FolderFile.rejected(
-                                file,
-                                "it has the activation_function '" + type
-                                        + "' (expected: Identity, Tanh, ReLU, GELU, Sigmoid or SiLU of torch)");
-                };
+        String function = switch (type.substring(type.lastIndexOf('.') + 1)) {
+            case "Identity" -> "identity";
+            case "Tanh" -> "tanh";
+            case "ReLU" -> "relu";
+            case "GELU" -> "gelu";
+            case "Sigmoid" -> "sigmoid";
+            case "SiLU" -> "silu";
+            default ->
+                throw FolderFile.rejected(
+                        file,
+                        "it has the activation_function '" + type
+                                + "' (expected: Identity, Tanh, ReLU, GELU, Sigmoid or SiLU of torch)");
+        };
         return new SentenceStep.Dense(
                 Checkpoint.open(folder),
                 in.intValue(),

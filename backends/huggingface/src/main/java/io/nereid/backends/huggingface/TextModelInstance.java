@@ -101,13 +101,16 @@ final class TextModelInstance implements ModelInstance {
             Encoding encoding = model.tokenizer().encode(text, pairs == null ? null : pairs.get(i));
             if (model.masks() && places(encoding.ids()) == 0) {
                 throw ServingException.invalidArgument(
-                        "text " + i + " has no mask token" + (encoding.ids().length == 0 ? "" : " within its first "
-                                + encoding.ids().length + " tokens"),
+                        "text " + i + " has no mask token"
+                                + (encoding.ids().length == 0
+                                        ? ""
+                                        : " within its first " + encoding.ids().length + " tokens"),
                         "put the mask token of the model's tokenizer, such as [MASK] or <mask>, in the place to fill");
             }
             if (encoding.ids().length == 0) {
                 throw ServingException.invalidArgument(
-                        "text " + i + " has no tokens", "send a text that is not empty, or set add_special_tokens to true");
+                        "text " + i + " has no tokens",
+                        "send a text that is not empty, or set add_special_tokens to true");
             }
             prepared.add(text);
             encodings.add(encoding);
@@ -127,8 +130,8 @@ final class TextModelInstance implements ModelInstance {
         }
         int count = (int) input.shape().elementCount();
         if (input.shape().rank() > 1 && input.shape().dim(1) != 1) {
-            throw ServingException.invalidArgument("input '" + name + "' is of shape " + input.shape()
-                    + " (expected: one text in each row, [-1,1])");
+            throw ServingException.invalidArgument(
+                    "input '" + name + "' is of shape " + input.shape() + " (expected: one text in each row, [-1,1])");
         }
         ByteBuffer bytes = input.buffer();
         List<String> texts = new ArrayList<>(count);
@@ -144,7 +147,8 @@ final class TextModelInstance implements ModelInstance {
                         .decode(bytes.slice(bytes.position(), length))
                         .toString());
             } catch (CharacterCodingException e) {
-                throw ServingException.invalidArgument("element " + i + " of input '" + name + "' is not text in UTF-8");
+                throw ServingException.invalidArgument(
+                        "element " + i + " of input '" + name + "' is not text in UTF-8");
             }
             bytes.position(bytes.position() + length);
         }

@@ -56,8 +56,8 @@ record TextSettings(
     private static final int MOST_TOP = 1000;
     private static final int USUAL_TOP = 5;
 
-    private static final List<String> KNOWN = List.of(
-            TASK, MAX_LENGTH, SPECIAL, LOWER_CASE, PROBABILITIES, LOGITS, STRATEGY, TOP, PAIRS, NORMALIZE);
+    private static final List<String> KNOWN =
+            List.of(TASK, MAX_LENGTH, SPECIAL, LOWER_CASE, PROBABILITIES, LOGITS, STRATEGY, TOP, PAIRS, NORMALIZE);
     /** What the scheduler and other parts of the server read. */
     private static final List<String> FOREIGN = List.of(
             DynamicBatching.ANTICIPATION,
@@ -65,6 +65,7 @@ record TextSettings(
             ModelMetadata.KSERVE_SERVER,
             ModelMetadata.JSON_OUTPUTS,
             "nereid.batch_id");
+
     private static final List<String> RUNTIME = List.of("intra_op_thread_count", "inter_op_thread_count");
 
     /** @throws ServingException INVALID_ARGUMENT for an unknown parameter or an invalid value */
@@ -100,7 +101,8 @@ record TextSettings(
                         : probabilities
                                 ? AnswerStyle.KSERVE_PROBABILITIES
                                 : kserve ? AnswerStyle.KSERVE : AnswerStyle.PIPELINE,
-                TokenAnswers.Strategy.of(config.parameters().getOrDefault(STRATEGY, "simple").strip()),
+                TokenAnswers.Strategy.of(
+                        config.parameters().getOrDefault(STRATEGY, "simple").strip()),
                 number(config, TOP, USUAL_TOP, MOST_TOP),
                 config.parameters().containsKey(PAIRS) ? (Boolean) flag(config, PAIRS, false) : null,
                 flag(config, NORMALIZE, true),

@@ -33,8 +33,7 @@ public final class TransformersConverter implements ModelConverter {
     public boolean recognises(Path file) {
         Path folder = folder(file);
         return Files.isRegularFile(folder.resolve("config.json"))
-                && new HuggingFaceBackend()
-                        .defaultFiles().stream().anyMatch(name -> Files.exists(folder.resolve(name)))
+                && new HuggingFaceBackend().defaultFiles().stream().anyMatch(name -> Files.exists(folder.resolve(name)))
                 && (Files.isDirectory(file) || new HuggingFaceBackend().recognises(file));
     }
 
@@ -61,13 +60,14 @@ public final class TransformersConverter implements ModelConverter {
                     modules != null ? modules.steps() : List.of(new SentenceStep.Pool(List.of("mean")));
             EncoderHeads.build(config, Checkpoint.open(encoder), family, task, steps);
             return new Conversion(
-                    "an encoder of Hugging Face's transformers, " + config.architecture() + " for the task " + task.text()
-                            + ", which is served as it is",
+                    "an encoder of Hugging Face's transformers, " + config.architecture() + " for the task "
+                            + task.text() + ", which is served as it is",
                     Map.of(),
                     List.of("nereid serve " + folder));
         } catch (ServingException e) {
             return new Conversion(
-                    "a model of Hugging Face's transformers that this server does not compute itself: " + e.getMessage(),
+                    "a model of Hugging Face's transformers that this server does not compute itself: "
+                            + e.getMessage(),
                     Map.of("model.py", template(pipeline(architecture))),
                     List.of(
                             "# model.py runs the model in Python, with the packages transformers and torch; the folder is then one"

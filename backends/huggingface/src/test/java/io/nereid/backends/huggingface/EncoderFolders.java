@@ -56,7 +56,9 @@ final class EncoderFolders {
         TreeSet<String> names = new TreeSet<>();
         for (String file : FILES.keySet()) {
             int slash = file.indexOf('/');
-            if (slash > 0 && (file.substring(0, slash).startsWith(part) || file.substring(0, slash).endsWith(part))) {
+            if (slash > 0
+                    && (file.substring(0, slash).startsWith(part)
+                            || file.substring(0, slash).endsWith(part))) {
                 names.add(file.substring(0, slash));
             }
         }
@@ -78,7 +80,8 @@ final class EncoderFolders {
                     || name.startsWith("xlm-roberta")
                     || name.startsWith("camembert");
             Files.write(
-                    to.resolve("tokenizer.json"), Objects.requireNonNull(FILES.get(bpe ? "bpe.json" : "wordpiece.json")));
+                    to.resolve("tokenizer.json"),
+                    Objects.requireNonNull(FILES.get(bpe ? "bpe.json" : "wordpiece.json")));
             return to;
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -91,14 +94,13 @@ final class EncoderFolders {
     }
 
     static BackendModel load(Path root, String name, Map<String, String> parameters) {
-        ModelConfig config =
-                ModelConfig.builder(name).parameters(parameters).build();
+        ModelConfig config = ModelConfig.builder(name).parameters(parameters).build();
         return BACKEND.load(location(root, name), config, new BackendContext(2, root.resolve("scratch"), Map.of()));
     }
 
     static Map<?, ?> expected(String name) {
-        return (Map<?, ?>) Objects.requireNonNull(
-                JsonValues.read(Objects.requireNonNull(FILES.get(name + "/expected.json"))));
+        return (Map<?, ?>)
+                Objects.requireNonNull(JsonValues.read(Objects.requireNonNull(FILES.get(name + "/expected.json"))));
     }
 
     static Tensor texts(String name, List<String> texts) {

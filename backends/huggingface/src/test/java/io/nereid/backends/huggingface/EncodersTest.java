@@ -60,7 +60,8 @@ class EncodersTest {
 
     /** Runs the texts in one request, which pads the shorter ones, and one by one. */
     private static List<Object> bothWays(BackendModel model, List<String> texts, String output) {
-        List<Object> together = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts)).get(output);
+        List<Object> together =
+                EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts)).get(output);
         List<Object> alone = new ArrayList<>();
         for (String text : texts) {
             alone.addAll(EncoderFolders.run(model, EncoderFolders.texts("TEXT", List.of(text)))
@@ -114,8 +115,11 @@ class EncodersTest {
         }
         try (BackendModel model = EncoderFolders.load(root, name, Map.of("nereid.kserve_server", "true"))) {
             List<String> texts = EncoderFolders.strings(expected.get("texts"));
-            List<Object> filled = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts)).get("output-0");
-            List<Integer> rows = EncoderFolders.numbers(expected.get("rows")).stream().map(Double::intValue).toList();
+            List<Object> filled = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts))
+                    .get("output-0");
+            List<Integer> rows = EncoderFolders.numbers(expected.get("rows")).stream()
+                    .map(Double::intValue)
+                    .toList();
             List<String> decoded = EncoderFolders.strings(expected.get("decoded"));
             for (int i = 0; i < texts.size(); i++) {
                 if (rows.indexOf(i) == rows.lastIndexOf(i)) {
@@ -158,7 +162,8 @@ class EncodersTest {
             }
         }
         try (BackendModel model = EncoderFolders.load(root, name, Map.of("nereid.kserve_server", "true"))) {
-            List<Object> labels = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts)).get("output-0");
+            List<Object> labels = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts))
+                    .get("output-0");
             List<Double> logits = EncoderFolders.numbers(expected.get("logits"));
             List<Double> ids = EncoderFolders.numbers(expected.get("input_ids"));
             List<Object> wanted = new ArrayList<>();
@@ -233,12 +238,12 @@ class EncodersTest {
     @Test
     void kservesFormsOfAClassification() {
         List<String> texts = List.of("i love it !");
-        try (BackendModel model =
-                EncoderFolders.load(root, "bert-classify", Map.of("return_probabilities", "true"))) {
+        try (BackendModel model = EncoderFolders.load(root, "bert-classify", Map.of("return_probabilities", "true"))) {
             Object literal = EncoderFolders.run(model, EncoderFolders.texts("TEXT", texts))
                     .get("output-0")
                     .get(0);
-            assertThat(String.valueOf(literal)).matches("\\{0: [01]\\.\\d{1,4}, 1: [01]\\.\\d{1,4}, 2: [01]\\.\\d{1,4}}");
+            assertThat(String.valueOf(literal))
+                    .matches("\\{0: [01]\\.\\d{1,4}, 1: [01]\\.\\d{1,4}, 2: [01]\\.\\d{1,4}}");
         }
     }
 }

@@ -39,6 +39,7 @@ class HuggingFaceContractTest extends BackendContract {
 
     @Override
     protected List<Tensor> inputs(int seed) {
-        return List.of(EncoderFolders.texts("TEXT", List.of("a cat ".repeat(1 + seed % 5), "the man sat in the park .")));
+        return List.of(EncoderFolders.texts(
+                "TEXT", List.of("a cat ".repeat(1 + seed % 5), "the man sat in the park .")));
     }
 }

@@ -52,8 +52,9 @@ class RefusedFoldersTest {
         assertThat(e).isNotNull();
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getCause()).isNull();
-        assertThat(root.resolve("scratch")).satisfiesAnyOf(p -> assertThat(p).doesNotExist(), p -> assertThat(p)
-                .isEmptyDirectory());
+        assertThat(root.resolve("scratch"))
+                .satisfiesAnyOf(
+                        p -> assertThat(p).doesNotExist(), p -> assertThat(p).isEmptyDirectory());
         return e;
     }
 
@@ -81,7 +82,10 @@ class RefusedFoldersTest {
         ServingException e = refused(Map.of());
         assertThat(e.getMessage()).contains("LlamaForCausalLM", "model_type 'bert'", "which this server does not run");
         assertThat(e.remedy())
-                .contains("optimum-cli export onnx --model " + folder, "--task text-generation-with-past", "nereid convert");
+                .contains(
+                        "optimum-cli export onnx --model " + folder,
+                        "--task text-generation-with-past",
+                        "nereid convert");
         replace("config.json", "LlamaForCausalLM", "T5ForConditionalGeneration");
         assertThat(refused(Map.of()).getMessage()).contains("T5ForConditionalGeneration");
     }
@@ -94,7 +98,10 @@ class RefusedFoldersTest {
         assertThat(converter.convert(folder).description()).contains("served as it is");
         replace("config.json", "BertForSequenceClassification", "LlamaForCausalLM");
         assertThat(new String(
-                        converter.convert(folder.resolve("model.safetensors")).files().get("model.py"),
+                        converter
+                                .convert(folder.resolve("model.safetensors"))
+                                .files()
+                                .get("model.py"),
                         StandardCharsets.UTF_8))
                 .contains("TASK = \"text-generation\"");
     }
@@ -168,7 +175,8 @@ class RefusedFoldersTest {
     void anIndexThatLeavesTheFolderIsRefused() throws IOException {
         Files.delete(folder.resolve("model.safetensors"));
         Files.writeString(
-                folder.resolve("model.safetensors.index.json"), "{\"weight_map\": {\"a\": \"../../other.safetensors\"}}");
+                folder.resolve("model.safetensors.index.json"),
+                "{\"weight_map\": {\"a\": \"../../other.safetensors\"}}");
         assertThat(refused(Map.of()).getMessage()).contains("outside its folder");
     }
 
@@ -202,8 +210,8 @@ class RefusedFoldersTest {
     void aTextIsTruncatedAsTheParameterSays() {
         try (BackendModel model = EncoderFolders.load(root.resolve("b"), "bert-embed", Map.of("max_length", "5"))) {
             assertThat(EncoderFolders.run(model, EncoderFolders.texts("TEXT", List.of("the cat sat on the mat"))))
-                    .isEqualTo(EncoderFolders.run(
-                            model, EncoderFolders.texts("TEXT", List.of("the cat sat in a park"))));
+                    .isEqualTo(
+                            EncoderFolders.run(model, EncoderFolders.texts("TEXT", List.of("the cat sat in a park"))));
         }
     }
 }

@@ -28,11 +28,9 @@ public final class NativeTokenizer implements AutoCloseable {
 
     private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
 
-    @GuardedBy("NativeTokenizer.class")
-    private static boolean tried;
+    @GuardedBy("NativeTokenizer.class") private static boolean tried;
 
-    @GuardedBy("NativeTokenizer.class")
-    private static @Nullable String failure;
+    @GuardedBy("NativeTokenizer.class") private static @Nullable String failure;
 
     private final TokenizersLibrary library = TokenizersLibrary.LIB;
     private final long handle;
@@ -114,7 +112,11 @@ public final class NativeTokenizer implements AutoCloseable {
         }
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the JSON text is not a valid tokenizer */
+    /**
+     * Opens the tokenizer that a JSON text describes.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the JSON text is not a valid tokenizer
+     */
     public static NativeTokenizer open(String model, String file, String json) {
         try {
             return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));

@@ -80,7 +80,8 @@ public abstract class EngineServable implements Servable {
     }
 
     /** The backends of the models that KServe's Python servers serve. */
-    private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface");
+    private static final Set<String> KSERVE_BACKENDS =
+            Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface");
 
     /** The backends of models whose tables may have missing values. */
     private static final Set<String> TABLE_BACKENDS =

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.huggingface.graph;
 
+import com.google.errorprone.annotations.Immutable;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,7 +19,9 @@ public enum EncoderFamily {
             "distilbert",
             "transformer.layer.",
             new Names(
-                    List.of("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+                    "attention.q_lin",
+                    "attention.k_lin",
+                    "attention.v_lin",
                     "attention.out_lin",
                     "sa_layer_norm",
                     "ffn.lin1",
@@ -29,7 +32,9 @@ public enum EncoderFamily {
             "mpnet",
             "encoder.layer.",
             new Names(
-                    List.of("attention.attn.q", "attention.attn.k", "attention.attn.v"),
+                    "attention.attn.q",
+                    "attention.attn.k",
+                    "attention.attn.v",
                     "attention.attn.o",
                     "attention.LayerNorm",
                     "intermediate.dense",
@@ -40,7 +45,9 @@ public enum EncoderFamily {
             "albert",
             "encoder.albert_layer_groups.",
             new Names(
-                    List.of("attention.query", "attention.key", "attention.value"),
+                    "attention.query",
+                    "attention.key",
+                    "attention.value",
                     "attention.dense",
                     "attention.LayerNorm",
                     "ffn",
@@ -60,20 +67,21 @@ public enum EncoderFamily {
             Map.entry("Electra", ELECTRA),
             Map.entry("ModernBert", MODERNBERT));
 
-    /**
-     * Names within a layer.
-     *
-     * @param projections the projections to query, key and value
-     */
+    /** Names within a layer. */
+    @Immutable
     record Names(
-            List<String> projections,
+            String query,
+            String key,
+            String value,
             String attentionOutput,
             String attentionNorm,
             String inner,
             String outer,
             String outputNorm) {
         static final Names BERT = new Names(
-                List.of("attention.self.query", "attention.self.key", "attention.self.value"),
+                "attention.self.query",
+                "attention.self.key",
+                "attention.self.value",
                 "attention.output.dense",
                 "attention.output.LayerNorm",
                 "intermediate.dense",

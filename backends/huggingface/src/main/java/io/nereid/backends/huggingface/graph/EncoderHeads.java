@@ -46,16 +46,25 @@ public final class EncoderHeads {
      * @throws ServingException INVALID_ARGUMENT when weights are missing, or of another shape than the configuration says
      */
     public static EncoderGraph build(
-            EncoderConfig config, Checkpoint checkpoint, EncoderFamily family, EncoderTask task, List<SentenceStep> steps) {
+            EncoderConfig config,
+            Checkpoint checkpoint,
+            EncoderFamily family,
+            EncoderTask task,
+            List<SentenceStep> steps) {
         EncoderGraph graph = new EncoderGraph();
         EncoderWeights weights = new EncoderWeights(graph, checkpoint, family.prefix());
         EncoderStack stack = new EncoderStack(graph, weights, config, family);
         EncoderHeads heads = new EncoderHeads(stack);
         String rows = stack.build();
         switch (task) {
-            case SEQUENCE_CLASSIFICATION -> graph.output(LOGITS, heads.sequence(rows), 2, config.labels().size());
+            case SEQUENCE_CLASSIFICATION ->
+                graph.output(LOGITS, heads.sequence(rows), 2, config.labels().size());
             case TOKEN_CLASSIFICATION ->
-                graph.output(LOGITS, stack.cube(heads.tokens(rows, config.labels().size())), 3, config.labels().size());
+                graph.output(
+                        LOGITS,
+                        stack.cube(heads.tokens(rows, config.labels().size())),
+                        3,
+                        config.labels().size());
             case QUESTION_ANSWERING -> graph.output(LOGITS, stack.cube(heads.answers(rows)), 3, 2);
             case FILL_MASK -> graph.output(LOGITS, heads.masks(rows), 2, stack.vocabulary);
             case TEXT_EMBEDDING -> heads.embedding(rows, steps);
@@ -75,22 +84,18 @@ public final class EncoderHeads {
         int labels = config.labels().size();
         return switch (stack.family) {
             case BERT ->
-                weights.linear(
-                        dense(first(rows), weights.base("pooler.dense"), "tanh"), "classifier", hidden, labels);
+                weights.linear(dense(first(rows), weights.base("pooler.dense"), "tanh"), "classifier", hidden, labels);
             case ALBERT ->
                 weights.linear(dense(first(rows), weights.base("pooler"), "tanh"), "classifier", hidden, labels);
             case ROBERTA, MPNET ->
-                weights.linear(
-                        dense(first(rows), "classifier.dense", "tanh"), "classifier.out_proj", hidden, labels);
+                weights.linear(dense(first(rows), "classifier.dense", "tanh"), "classifier.out_proj", hidden, labels);
             case ELECTRA ->
-                weights.linear(
-                        dense(first(rows), "classifier.dense", "gelu"), "classifier.out_proj", hidden, labels);
+                weights.linear(dense(first(rows), "classifier.dense", "gelu"), "classifier.out_proj", hidden, labels);
             case DISTILBERT ->
                 weights.linear(dense(first(rows), "pre_classifier", "relu"), "classifier", hidden, labels);
             case MODERNBERT -> {
-                String pooled = config.text("classifier_pooling", "cls").equals("mean")
-                        ? pool(rows, "mean", hidden)
-                        : first(rows);
+                String pooled =
+                        config.text("classifier_pooling", "cls").equals("mean") ? pool(rows, "mean") : first(rows);
                 yield weights.linear(modernHead(pooled, "classifier_activation"), "classifier", hidden, labels);
             }
         };
@@ -108,7 +113,9 @@ public final class EncoderHeads {
     }
 
     private String answers(String rows) {
-        return stack.family == EncoderFamily.MODERNBERT ? tokens(rows, 2) : weights.linear(rows, "qa_outputs", hidden, 2);
+        return stack.family == EncoderFamily.MODERNBERT
+                ? tokens(rows, 2)
+                : weights.linear(rows, "qa_outputs", hidden, 2);
     }
 
     private String masks(String rows) {
@@ -166,7 +173,7 @@ public final class EncoderHeads {
             if (step instanceof SentenceStep.Pool pool) {
                 List<String> parts = new ArrayList<>();
                 for (String mode : pool.modes()) {
-                    parts.add(pool(rows, mode, hidden));
+                    parts.add(pool(rows, mode));
                 }
                 x = parts.size() == 1
                         ? parts.get(0)
@@ -191,15 +198,13 @@ public final class EncoderHeads {
     }
 
     /** One vector of each text: {@code [batch, width]}. */
-    private String pool(String rows, String mode, long width) {
+    private String pool(String rows, String mode) {
         String x = stack.cube(rows);
         if (mode.equals("cls")) {
             return graph.node("Gather", "", Map.of("axis", 1L), x, graph.number(0));
         }
-        String mask = graph.node(
-                "Unsqueeze",
-                graph.node("Cast", "", Map.of("to", 1L), EncoderStack.MASK),
-                graph.longs(2));
+        String mask =
+                graph.node("Unsqueeze", graph.node("Cast", "", Map.of("to", 1L), EncoderStack.MASK), graph.longs(2));
         switch (mode) {
             case "max" -> {
                 String outside = graph.node("Equal", mask, graph.scalar(0));
@@ -207,8 +212,8 @@ public final class EncoderHeads {
                 return graph.node("ReduceMax", "", Map.of("axes", new long[] {1}, "keepdims", 0L), kept);
             }
             case "lasttoken" -> {
-                String places = graph.node(
-                        "Unsqueeze", graph.node("Mul", stack.range(), EncoderStack.MASK), graph.longs(2));
+                String places =
+                        graph.node("Unsqueeze", graph.node("Mul", stack.range(), EncoderStack.MASK), graph.longs(2));
                 String last = graph.node("ReduceMax", "", Map.of("axes", new long[] {1}, "keepdims", 0L), places);
                 return graph.node("GatherND", "", Map.of("batch_dims", 1L), x, last);
             }
@@ -216,14 +221,13 @@ public final class EncoderHeads {
                 String factors = mask;
                 if (mode.equals("weightedmean")) {
                     String places = graph.node("Add", stack.range(), graph.number(1));
-                    String column = graph.node(
-                            "Unsqueeze", graph.node("Cast", "", Map.of("to", 1L), places), graph.longs(1));
+                    String column =
+                            graph.node("Unsqueeze", graph.node("Cast", "", Map.of("to", 1L), places), graph.longs(1));
                     factors = graph.node("Mul", mask, column);
                 }
                 String sum = sum(graph.node("Mul", x, factors));
                 String count = graph.node("Max", sum(factors), graph.scalar(SMALLEST));
-                return graph.node(
-                        "Div", sum, mode.equals("mean_sqrt_len_tokens") ? graph.node("Sqrt", count) : count);
+                return graph.node("Div", sum, mode.equals("mean_sqrt_len_tokens") ? graph.node("Sqrt", count) : count);
             }
         }
     }

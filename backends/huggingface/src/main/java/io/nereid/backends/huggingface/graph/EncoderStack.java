@@ -59,9 +59,12 @@ final class EncoderStack {
         embedding = family == EncoderFamily.ALBERT || family == EncoderFamily.ELECTRA
                 ? config.size("embedding_size", MOST_HIDDEN)
                 : hidden;
-        epsilon = distil ? EPSILON : config.number(family == EncoderFamily.MODERNBERT ? "norm_eps" : "layer_norm_eps", EPSILON);
+        epsilon = distil
+                ? EPSILON
+                : config.number(family == EncoderFamily.MODERNBERT ? "norm_eps" : "layer_norm_eps", EPSILON);
         activation = config.text(
-                distil ? "activation" : family == EncoderFamily.MODERNBERT ? "hidden_activation" : "hidden_act", "gelu");
+                distil ? "activation" : family == EncoderFamily.MODERNBERT ? "hidden_activation" : "hidden_act",
+                "gelu");
         if (hidden % heads != 0) {
             throw ServingException.invalidArgument(
                     "config.json has hidden_size " + hidden + " and " + heads
@@ -179,9 +182,7 @@ final class EncoderStack {
     String distances() {
         String range = range();
         return graph.node(
-                "Sub",
-                graph.node("Unsqueeze", range, graph.longs(0)),
-                graph.node("Unsqueeze", range, graph.longs(1)));
+                "Sub", graph.node("Unsqueeze", range, graph.longs(0)), graph.node("Unsqueeze", range, graph.longs(1)));
     }
 
     /**
@@ -205,9 +206,7 @@ final class EncoderStack {
         String values = graph.node(
                 "Gather", weights.get(weights.base("encoder.relative_attention_bias.weight"), rows, heads), buckets);
         return graph.node(
-                "Unsqueeze",
-                graph.node("Transpose", "", Map.of("perm", new long[] {2, 0, 1}), values),
-                graph.longs(0));
+                "Unsqueeze", graph.node("Transpose", "", Map.of("perm", new long[] {2, 0, 1}), values), graph.longs(0));
     }
 
     private static long bucket(int distance) {
@@ -226,7 +225,7 @@ final class EncoderStack {
     private String layer(String x, String prefix) {
         EncoderFamily.Names names = family.names();
         List<String> in = new ArrayList<>();
-        for (String projection : names.projections()) {
+        for (String projection : List.of(names.query(), names.key(), names.value())) {
             in.add(cube(weights.linear(x, prefix + projection, hidden, hidden)));
         }
         String attended = rows(attention(in, bias), hidden);
@@ -236,8 +235,7 @@ final class EncoderStack {
                 prefix + names.attentionNorm(),
                 hidden,
                 epsilon);
-        String between = Activations.apply(
-                graph, activation, weights.linear(y, prefix + names.inner(), hidden, inner));
+        String between = Activations.apply(graph, activation, weights.linear(y, prefix + names.inner(), hidden, inner));
         return weights.normOfSum(
                 weights.linear(between, prefix + names.outer(), inner, hidden),
                 y,
@@ -256,7 +254,7 @@ final class EncoderStack {
         return graph.node(
                 "MultiHeadAttention",
                 EncoderGraph.CONTRIB,
-                Map.of("num_heads", (long) heads, "mask_filter_value", -3.4028234e38f),
+                Map.of("num_heads", (long) heads, "mask_filter_value", -Float.MAX_VALUE),
                 in.get(0),
                 in.get(1),
                 in.get(2),

@@ -80,7 +80,7 @@ final class ModernEncoder {
     private String window() {
         long half = config.size("local_attention", MOST_POSITIONS, 128) / 2;
         String outside = graph.node("Greater", graph.node("Abs", stack.distances()), graph.number(half));
-        String added = graph.node("Where", outside, graph.scalar(-3.4028234e38f), graph.scalar(0));
+        String added = graph.node("Where", outside, graph.scalar(-Float.MAX_VALUE), graph.scalar(0));
         return graph.node("Unsqueeze", added, graph.longs(0, 1));
     }
 
@@ -126,11 +126,6 @@ final class ModernEncoder {
     }
 
     private String slice(String x, long index, long width, long axis) {
-        return graph.node(
-                "Slice",
-                x,
-                graph.longs(index * width),
-                graph.longs((index + 1) * width),
-                graph.longs(axis));
+        return graph.node("Slice", x, graph.longs(index * width), graph.longs((index + 1) * width), graph.longs(axis));
     }
 }

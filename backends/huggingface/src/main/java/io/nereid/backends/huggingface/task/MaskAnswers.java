@@ -53,12 +53,16 @@ public final class MaskAnswers implements TaskAnswers {
     @Override
     public List<TensorSpec> outputs() {
         return List.of(new TensorSpec(
-                style == AnswerStyle.PIPELINE ? PREDICTIONS : ModelMetadata.KSERVE_OUTPUT, DataType.BYTES, Shape.SCALAR));
+                style == AnswerStyle.PIPELINE ? PREDICTIONS : ModelMetadata.KSERVE_OUTPUT,
+                DataType.BYTES,
+                Shape.SCALAR));
     }
 
     @Override
     public List<String> documents() {
-        return style == AnswerStyle.KSERVE ? List.of() : List.of(outputs().get(0).name());
+        return style == AnswerStyle.KSERVE
+                ? List.of()
+                : List.of(outputs().get(0).name());
     }
 
     @Override

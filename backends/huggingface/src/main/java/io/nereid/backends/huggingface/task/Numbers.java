@@ -70,8 +70,9 @@ final class Numbers {
         BigDecimal exact = new BigDecimal(Double.toString(value)).stripTrailingZeros();
         int exponent = exact.precision() - exact.scale() - 1;
         String digits = exact.unscaledValue().abs().toString();
-        return (parts[0].startsWith("-") ? "-" : "") + digits.charAt(0) + (digits.length() > 1 ? "." + digits.substring(1) : "")
-                + "e" + (exponent < 0 ? "-" : "+") + String.format(Locale.ROOT, "%02d", Math.abs(exponent));
+        return (parts[0].startsWith("-") ? "-" : "") + digits.charAt(0)
+                + (digits.length() > 1 ? "." + digits.substring(1) : "") + "e" + (exponent < 0 ? "-" : "+")
+                + String.format(Locale.ROOT, "%02d", Math.abs(exponent));
     }
 
     /** The number rounded to four places, with as many written as Python's {@code repr} does. */

@@ -76,7 +76,8 @@ public final class SequenceAnswers implements TaskAnswers {
             case LABEL -> {
                 byte[][] elements = new byte[n][];
                 for (int i = 0; i < n; i++) {
-                    elements[i] = Numbers.utf8(labels.get(Numbers.argmax(rows.get(i).result(), 0, width)));
+                    elements[i] =
+                            Numbers.utf8(labels.get(Numbers.argmax(rows.get(i).result(), 0, width)));
                 }
                 return Tensor.ofBytes(name, Shape.of(n), elements);
             }
@@ -133,10 +134,7 @@ public final class SequenceAnswers implements TaskAnswers {
         StringBuilder out = new StringBuilder("{");
         for (int i = 0; i < count; i++) {
             out.append(i == 0 ? "" : ", ").append(i).append(": ");
-            out.append(
-                    probabilities == null
-                            ? Numbers.python(logits[from + i])
-                            : Numbers.fourPlaces(probabilities[i]));
+            out.append(probabilities == null ? Numbers.python(logits[from + i]) : Numbers.fourPlaces(probabilities[i]));
         }
         return out.append('}').toString();
     }

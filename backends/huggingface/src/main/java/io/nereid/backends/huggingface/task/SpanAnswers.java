@@ -47,16 +47,27 @@ public final class SpanAnswers implements TaskAnswers {
         return switch (name) {
             case "answer" ->
                 Tensor.ofBytes(
-                        name, shape, spans.stream().map(s -> Numbers.utf8(s.answer)).toArray(byte[][]::new));
+                        name,
+                        shape,
+                        spans.stream().map(s -> Numbers.utf8(s.answer)).toArray(byte[][]::new));
             case "score" ->
                 Tensor.ofDoubles(
-                        name, DataType.FP32, shape, spans.stream().mapToDouble(Span::score).toArray());
+                        name,
+                        DataType.FP32,
+                        shape,
+                        spans.stream().mapToDouble(Span::score).toArray());
             case "start" ->
                 Tensor.ofDoubles(
-                        name, DataType.INT64, shape, spans.stream().mapToDouble(Span::start).toArray());
+                        name,
+                        DataType.INT64,
+                        shape,
+                        spans.stream().mapToDouble(Span::start).toArray());
             default ->
                 Tensor.ofDoubles(
-                        name, DataType.INT64, shape, spans.stream().mapToDouble(Span::end).toArray());
+                        name,
+                        DataType.INT64,
+                        shape,
+                        spans.stream().mapToDouble(Span::end).toArray());
         };
     }
 

@@ -43,21 +43,24 @@ public final class TokenAnswers implements TaskAnswers {
         /** Words, with the label of the token with the highest score; then neighbours. */
         MAX;
 
-        /** @throws ServingException INVALID_ARGUMENT for an unknown name */
+        /**
+         * The strategy of a name.
+         *
+         * @throws ServingException INVALID_ARGUMENT for an unknown name
+         */
         public static Strategy of(String name) {
             for (Strategy s : values()) {
                 if (s.name().equals(name.toUpperCase(Locale.ROOT))) {
                     return s;
                 }
             }
-            throw ServingException.invalidArgument(
-                    STRATEGY + " is '" + name + "' (expected: "
-                            + String.join(
-                                    ", ",
-                                    Stream.of(values())
-                                            .map(s -> s.name().toLowerCase(Locale.ROOT))
-                                            .toList())
-                            + ")");
+            throw ServingException.invalidArgument(STRATEGY + " is '" + name + "' (expected: "
+                    + String.join(
+                            ", ",
+                            Stream.of(values())
+                                    .map(s -> s.name().toLowerCase(Locale.ROOT))
+                                    .toList())
+                    + ")");
         }
     }
 
@@ -103,7 +106,9 @@ public final class TokenAnswers implements TaskAnswers {
 
     @Override
     public List<String> documents() {
-        return style == AnswerStyle.KSERVE ? List.of() : List.of(outputs().get(0).name());
+        return style == AnswerStyle.KSERVE
+                ? List.of()
+                : List.of(outputs().get(0).name());
     }
 
     @Override
@@ -308,8 +313,7 @@ public final class TokenAnswers implements TaskAnswers {
                     && !parts.get(end).label.startsWith("B-")) {
                 sum += parts.get(end++).score;
             }
-            groups.add(new Entity(
-                    parts.get(at).label, sum / (end - at), parts.get(at).first, parts.get(end - 1).last));
+            groups.add(new Entity(parts.get(at).label, sum / (end - at), parts.get(at).first, parts.get(end - 1).last));
             at = end;
         }
         return groups;

@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.json.JsonValues;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Collection;
 import java.util.LinkedHashMap;
@@ -60,8 +61,8 @@ public final class Checkpoint {
                     e);
         }
         throw ServingException.invalidArgument(
-                "'" + directory + "' has no weights (expected: " + SAFETENSORS + ", " + SAFETENSORS + INDEX + ", " + TORCH
-                        + " or " + TORCH + INDEX + ")",
+                "'" + directory + "' has no weights (expected: " + SAFETENSORS + ", " + SAFETENSORS + INDEX + ", "
+                        + TORCH + " or " + TORCH + INDEX + ")",
                 "copy the whole folder that save_pretrained wrote");
     }
 
@@ -85,13 +86,10 @@ public final class Checkpoint {
         }
         TreeSet<String> files = new TreeSet<>();
         for (Object name : places.values()) {
-            Path file = directory.resolve(String.valueOf(name)).normalize();
-            if (!(name instanceof String)
-                    || !directory.normalize().equals(file.getParent())
-                    || files.size() > MOST_FILES) {
+            if (!(name instanceof String text) || !isInside(directory, text) || files.size() > MOST_FILES) {
                 throw SafetensorsHeader.rejected(index, "it names the file '" + name + "' outside its folder");
             }
-            files.add((String) name);
+            files.add(text);
         }
         Map<String, WeightTensor> all = new LinkedHashMap<>();
         for (String name : files) {
@@ -102,6 +100,16 @@ public final class Checkpoint {
             all.putAll(file(file));
         }
         return all;
+    }
+
+    private static boolean isInside(Path directory, String name) {
+        try {
+            return directory
+                    .normalize()
+                    .equals(directory.resolve(name).normalize().getParent());
+        } catch (InvalidPathException e) {
+            return false;
+        }
     }
 
     /** The folder. */

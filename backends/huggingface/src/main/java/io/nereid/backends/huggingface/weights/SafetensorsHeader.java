@@ -46,8 +46,7 @@ final class SafetensorsHeader {
             }
             if (header > MOST_HEADER) {
                 throw rejected(
-                        file,
-                        "it declares a header of " + header + " bytes (expected: at most " + MOST_HEADER + ")");
+                        file, "it declares a header of " + header + " bytes (expected: at most " + MOST_HEADER + ")");
             }
             ByteBuffer text = ByteBuffer.allocate((int) header + JsonReader.SLACK);
             text.limit((int) header);
@@ -128,8 +127,8 @@ final class SafetensorsHeader {
                     + ", and the file has " + data + " bytes of tensors");
         }
         if (end - begin != bytes) {
-            throw ServingException.invalidArgument("tensor '" + name + "' has " + (end - begin) + " bytes, and "
-                    + type + " of shape " + shape + " takes " + bytes);
+            throw ServingException.invalidArgument("tensor '" + name + "' has " + (end - begin) + " bytes, and " + type
+                    + " of shape " + shape + " takes " + bytes);
         }
         return new WeightTensor(name, file, type, shape, start + begin, bytes);
     }

@@ -104,8 +104,8 @@ final class StateDictionary {
                 case ']' -> push(new ArrayList<>());
                 case ')' -> push(List.of());
                 case 'N' -> push(NONE);
-                case 0x88 -> push(Boolean.TRUE);
-                case 0x89 -> push(Boolean.FALSE);
+                case 0x88 -> push(true);
+                case 0x89 -> push(false);
                 case 'K' -> push((long) (in.get() & 0xff));
                 case 'M' -> push((long) (in.getShort() & 0xffff));
                 case 'J' -> push((long) in.getInt());
@@ -284,14 +284,15 @@ final class StateDictionary {
         List<Long> shape = longs(arguments.get(2));
         List<Long> strides = longs(arguments.get(3));
         if (offset < 0 || shape.size() != strides.size()) {
-            throw refused("has a tensor with the offset " + offset + ", the shape " + shape + " and the strides " + strides);
+            throw refused(
+                    "has a tensor with the offset " + offset + ", the shape " + shape + " and the strides " + strides);
         }
         long count = 1;
         try {
             for (int i = shape.size() - 1; i >= 0; i--) {
                 if (shape.get(i) != 1 && strides.get(i) != count) {
-                    throw refused("has a tensor whose elements are not in order: the shape " + shape + " and the strides "
-                            + strides);
+                    throw refused("has a tensor whose elements are not in order: the shape " + shape
+                            + " and the strides " + strides);
                 }
                 count = Math.multiplyExact(count, shape.get(i));
             }

@@ -122,15 +122,16 @@ final class TorchCheckpoint {
     }
 
     private void directory() throws IOException {
-        ByteBuffer tail = bytes(Math.max(0, size - END_BYTES - MOST_COMMENT), (int)
-                Math.min(size, END_BYTES + MOST_COMMENT));
+        ByteBuffer tail =
+                bytes(Math.max(0, size - END_BYTES - MOST_COMMENT), (int) Math.min(size, END_BYTES + MOST_COMMENT));
         int at = tail.limit() - END_BYTES;
         while (at >= 0 && tail.getInt(at) != END_OF_DIRECTORY) {
             at--;
         }
         if (at < 0) {
             throw ServingException.invalidArgument(
-                    "model file '" + file + "' cannot be loaded: it is not a zip archive, as torch.save writes it since PyTorch 1.6",
+                    "model file '" + file
+                            + "' cannot be loaded: it is not a zip archive, as torch.save writes it since PyTorch 1.6",
                     "write the weights as safetensors: python3 -c \"from transformers import AutoModel;"
                             + " AutoModel.from_pretrained('FOLDER').save_pretrained('FOLDER')\"");
         }
@@ -170,8 +171,7 @@ final class TorchCheckpoint {
         if (in.remaining() < ENTRY_BYTES + nameLength + extraLength + commentLength) {
             throw rejected("the directory of its archive is damaged");
         }
-        String name =
-                new String(in.array(), in.arrayOffset() + at + ENTRY_BYTES, nameLength, StandardCharsets.UTF_8);
+        String name = new String(in.array(), in.arrayOffset() + at + ENTRY_BYTES, nameLength, StandardCharsets.UTF_8);
         int extra = at + ENTRY_BYTES + nameLength;
         int end = extra + extraLength;
         while (extra + 4 <= end) {

@@ -141,7 +141,8 @@ public final class ManagedModelBuilder {
             "trust_remote_code");
 
     /** The formats of KServe's Python servers, whose outputs and V1 answers have other names than MLServer's. */
-    private static final Set<String> PYTHON_SERVERS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface", "");
+    private static final Set<String> PYTHON_SERVERS =
+            Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface", "");
 
     private ManagedModelBuilder() {}
 

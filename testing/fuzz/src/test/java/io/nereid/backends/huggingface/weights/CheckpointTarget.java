@@ -28,10 +28,11 @@ public final class CheckpointTarget implements FuzzTarget {
     private static final String HEADER_SEED =
             "{\"__metadata__\":{\"format\":\"pt\"},\"a.weight\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[0,8]}}";
     /** {@code OrderedDict(a=_rebuild_tensor_v2(storage, 0, (2,), (1,), False, OrderedDict()))}. */
-    private static final String PICKLE_SEED = "\u0080\u0002ccollections\nOrderedDict\nq\u0000)Rq\u0001(X\u0001\u0000\u0000\u0000aq\u0002"
-            + "ctorch._utils\n_rebuild_tensor_v2\nq\u0003((X\u0007\u0000\u0000\u0000storageq\u0004ctorch\nFloatStorage\nq\u0005"
-            + "X\u0001\u0000\u0000\u00000q\u0006X\u0003\u0000\u0000\u0000cpuq\u0007K\u0002tq\u0008QK\u0000K\u0002\u0085K\u0001\u0085\u0089"
-            + "h\u0000)RtRu.";
+    private static final String PICKLE_SEED =
+            "\u0080\u0002ccollections\nOrderedDict\nq\u0000)Rq\u0001(X\u0001\u0000\u0000\u0000aq\u0002"
+                    + "ctorch._utils\n_rebuild_tensor_v2\nq\u0003((X\u0007\u0000\u0000\u0000storageq\u0004ctorch\nFloatStorage\nq\u0005"
+                    + "X\u0001\u0000\u0000\u00000q\u0006X\u0003\u0000\u0000\u0000cpuq\u0007K\u0002tq\u0008QK\u0000K\u0002\u0085K\u0001\u0085\u0089"
+                    + "h\u0000)RtRu.";
 
     private final Form form;
     private final InputFile file;
