@@ -19,7 +19,7 @@ final class FolderFile {
 
     private FolderFile() {}
 
-    /** The object in a file; null when there is no such file. */
+    /** The object in a file; null when the file does not exist. */
     static @Nullable Map<?, ?> object(Path file) {
         Object value = read(file);
         if (value != null && !(value instanceof Map)) {
@@ -28,7 +28,7 @@ final class FolderFile {
         return (Map<?, ?>) value;
     }
 
-    /** The list in a file; null when there is no such file. */
+    /** The list in a file; null when the file does not exist. */
     static @Nullable List<?> list(Path file) {
         Object value = read(file);
         if (value != null && !(value instanceof List)) {

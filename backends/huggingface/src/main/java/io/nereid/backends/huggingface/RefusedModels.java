@@ -27,7 +27,7 @@ final class RefusedModels {
             throw ServingException.invalidArgument(
                     "'" + folder
                             + "' has weights only; the architecture that they belong to is in the code that saved them, as"
-                            + " there is no config.json of Hugging Face's transformers beside it",
+                            + " config.json of Hugging Face's transformers is not beside it",
                     "load them in the code that defines the model, export it with torch.onnx.export(model, example, '"
                             + version.resolve("model.onnx") + "'), and remove the weights");
         }

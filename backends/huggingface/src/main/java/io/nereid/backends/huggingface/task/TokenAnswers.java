@@ -147,8 +147,8 @@ public final class TokenAnswers implements TaskAnswers {
     }
 
     private Tensor entities(List<TextRow> rows, Map<String, Object> parameters) {
-        Object asked = parameters.get(STRATEGY);
-        Strategy chosen = asked == null ? strategy : Strategy.of(String.valueOf(asked));
+        Object given = parameters.get(STRATEGY);
+        Strategy chosen = given == null ? strategy : Strategy.of(String.valueOf(given));
         byte[][] elements = new byte[rows.size()][];
         for (int i = 0; i < elements.length; i++) {
             JsonWriter writer = new JsonWriter(256);
