@@ -4,7 +4,6 @@ package io.nereid.backends.tokenizer;
 
 import ai.djl.huggingface.tokenizers.jni.CharSpan;
 import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
@@ -28,9 +27,11 @@ public final class NativeTokenizer implements AutoCloseable {
 
     private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
 
-    @GuardedBy("NativeTokenizer.class") private static boolean tried;
-
-    @GuardedBy("NativeTokenizer.class") private static @Nullable String failure;
+    /** Loads the library when it is first looked at, once in a process. */
+    private static final class Loaded {
+        /** The reason of a failure, or null. */
+        static final @Nullable String FAILURE = load();
+    }
 
     private final TokenizersLibrary library = TokenizersLibrary.LIB;
     private final long handle;
@@ -63,12 +64,8 @@ public final class NativeTokenizer implements AutoCloseable {
      *
      * @return the reason of a failure, or null
      */
-    public static synchronized @Nullable String start() {
-        if (!tried) {
-            tried = true;
-            failure = load();
-        }
-        return failure;
+    public static @Nullable String start() {
+        return Loaded.FAILURE;
     }
 
     private static @Nullable String load() {
