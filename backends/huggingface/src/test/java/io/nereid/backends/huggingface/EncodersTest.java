@@ -219,6 +219,41 @@ class EncodersTest {
     }
 
     @Test
+    void placesAreCountedInCodePoints() {
+        String context = "\ud83d\ude00 \u00e9\u00e9 the cat \ud83d\ude00 sat in paris .";
+        try (BackendModel model = EncoderFolders.load(root, "bert-answer", Map.of())) {
+            Map<String, List<Object>> out = EncoderFolders.run(
+                    model,
+                    EncoderFolders.texts("TEXT", List.of("where is the cat ?")),
+                    EncoderFolders.texts("TEXT_PAIR", List.of(context)));
+            int start = ((Number) Objects.requireNonNull(out.get("start")).get(0)).intValue();
+            int end = ((Number) Objects.requireNonNull(out.get("end")).get(0)).intValue();
+            int[] points = context.codePoints().toArray();
+            assertThat(new String(points, start, end - start))
+                    .isEqualTo(out.get("answer").get(0))
+                    .isNotBlank();
+        }
+        try (BackendModel model =
+                EncoderFolders.load(root.resolve("all"), "bert-tokens", Map.of("aggregation_strategy", "none"))) {
+            String text = "\ud83d\ude00 \ud83d\ude00 paris sat in london , the cat sat on the mat .";
+            int[] points = text.codePoints().toArray();
+            List<?> entities = list(EncoderFolders.run(model, EncoderFolders.texts("TEXT", List.of(text)))
+                    .get("entities")
+                    .get(0));
+            int whole = 0;
+            for (Object entity : entities) {
+                Map<?, ?> fields = (Map<?, ?>) entity;
+                int start = ((Number) Objects.requireNonNull(fields.get("start"))).intValue();
+                int end = ((Number) Objects.requireNonNull(fields.get("end"))).intValue();
+                String word = String.valueOf(fields.get("word")).replace("##", "");
+                assertThat(new String(points, start, end - start)).isEqualTo(word);
+                whole += start > 3 ? 1 : 0;
+            }
+            assertThat(whole).as("entities after the emojis").isPositive();
+        }
+    }
+
+    @Test
     void aCrossEncoderScoresPairs() {
         Map<?, ?> expected = EncoderFolders.expected("cross-encoder");
         try (BackendModel model = EncoderFolders.load(root, "cross-encoder", Map.of())) {
