@@ -49,6 +49,12 @@ public record ModelMetadata(
      */
     public static final String PYTHON_FUNCTION = "nereid.python_function";
 
+    /**
+     * The parameter of a configuration, and the property, with the names of BYTES outputs, separated by commas, whose elements are
+     * documents: JSON, or literals of Python. Protocols of JSON write them as values instead of strings.
+     */
+    public static final String JSON_OUTPUTS = "nereid.json_outputs";
+
     /** The name of the output in KServe's Python servers. */
     public static final String KSERVE_OUTPUT = "output-0";
 

@@ -80,6 +80,8 @@ class ArchitectureTest {
         backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi backend
         backends/java | io.nereid.backends.java | . | base tensor observe spi backend
         backends/tokenizer | io.nereid.backends.tokenizer | . | base tensor observe spi backend
+        backends/huggingface | io.nereid.backends.huggingface | . | base tensor json observe protobuf-lite spi backend \
+            backends/tokenizer
         backends/sklearn | io.nereid.backends.sklearn | . | base tensor json observe spi backend
         backends/trees | io.nereid.backends.trees | . | base tensor json observe spi backend
         backends/catboost | io.nereid.backends.catboost | . | base tensor json observe spi backend

@@ -4,6 +4,7 @@ package io.nereid.fuzz;
 
 import io.nereid.app.client.NpyTarget;
 import io.nereid.backends.catboost.CatboostBackend;
+import io.nereid.backends.huggingface.weights.CheckpointTarget;
 import io.nereid.backends.mlflow.MlmodelTarget;
 import io.nereid.backends.onnx.OnnxTarget;
 import io.nereid.backends.onnximport.caffe2.Caffe2Target;
@@ -137,6 +138,10 @@ public final class FuzzTargets {
         add("caffe2", Caffe2Target::new);
         add("mxnet", MxnetTarget::new);
         add("paddle", PaddleTarget::new);
+        add("safetensors", () -> new CheckpointTarget(CheckpointTarget.Form.SAFETENSORS));
+        add("safetensors-header", () -> new CheckpointTarget(CheckpointTarget.Form.HEADER));
+        add("torch-weights", () -> new CheckpointTarget(CheckpointTarget.Form.TORCH));
+        add("state-dictionary", () -> new CheckpointTarget(CheckpointTarget.Form.PICKLE));
         add("certificate", CertificateTarget::new);
     }
 

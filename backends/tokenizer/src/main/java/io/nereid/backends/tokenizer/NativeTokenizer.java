@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
+import ai.djl.huggingface.tokenizers.jni.CharSpan;
 import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -11,6 +12,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
@@ -19,11 +21,17 @@ import org.jspecify.annotations.Nullable;
  * are not used, because they need the DJL framework, which sends usage data to its vendor. Thread-safe once it has been
  * configured; closed by its owner after the last use.
  */
-final class NativeTokenizer implements AutoCloseable {
+public final class NativeTokenizer implements AutoCloseable {
     /** A folder with native libraries as files. */
     static final String PATH_PROPERTY = "nereid.native.path";
 
     private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
+
+    /** Loads the library when it is first looked at, once in a process. */
+    private static final class Loaded {
+        /** The reason of a failure, or null. */
+        static final @Nullable String FAILURE = load();
+    }
 
     private final TokenizersLibrary library = TokenizersLibrary.LIB;
     private final long handle;
@@ -36,12 +44,31 @@ final class NativeTokenizer implements AutoCloseable {
     record Tokens(long[] ids, long[] types, long[] mask) {}
 
     /**
+     * The tokens of one row, and where they come from; all arrays and lists have the same length.
+     *
+     * @param ids the numbers of the tokens
+     * @param types 1 for tokens of the second text of a pair, in models that distinguish them, else 0
+     * @param tokens the tokens as the vocabulary has them
+     * @param words the word of each token, counted in its text; -1 for tokens that mark begin and end
+     * @param texts 0 or 1 for the text of a pair that a token is from; -1 for tokens that mark begin and end
+     * @param starts the first character of each token in its text, counted in Unicode code points; -1 for tokens that mark begin and
+     *     end
+     * @param ends the character after each token, likewise
+     */
+    public record Encoding(
+            long[] ids, long[] types, List<String> tokens, long[] words, long[] texts, int[] starts, int[] ends) {}
+
+    /**
      * Loads the native library: the file in the folder that the system property {@code nereid.native.path} names, or the one in
-     * the jar, through a temporary file.
+     * the jar, through a temporary file. It is loaded once in a process.
      *
      * @return the reason of a failure, or null
      */
-    static @Nullable String start() {
+    public static @Nullable String start() {
+        return Loaded.FAILURE;
+    }
+
+    private static @Nullable String load() {
         String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
         String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
         String name = System.mapLibraryName("tokenizers");
@@ -82,8 +109,12 @@ final class NativeTokenizer implements AutoCloseable {
         }
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when the JSON text is not a valid tokenizer */
-    static NativeTokenizer open(String model, String file, String json) {
+    /**
+     * Opens the tokenizer that a JSON text describes.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the JSON text is not a valid tokenizer
+     */
+    public static NativeTokenizer open(String model, String file, String json) {
         try {
             return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));
         } catch (RuntimeException e) {
@@ -106,8 +137,44 @@ final class NativeTokenizer implements AutoCloseable {
         }
     }
 
+    /**
+     * Converts a text, or a pair of texts, truncated as configured.
+     *
+     * @param special whether tokens that mark begin and end are added
+     */
+    public Encoding encodeWithPlaces(String text, @Nullable String pair, boolean special) {
+        long encoding =
+                pair == null ? library.encode(handle, text, special) : library.encodeDual(handle, text, pair, special);
+        try {
+            long[] ids = library.getTokenIds(encoding);
+            CharSpan[] spans = library.getTokenCharSpans(encoding);
+            int[] starts = new int[ids.length];
+            int[] ends = new int[ids.length];
+            for (int i = 0; i < ids.length; i++) {
+                CharSpan span = spans[i];
+                starts[i] = span == null ? -1 : span.getStart();
+                ends[i] = span == null ? -1 : span.getEnd();
+            }
+            return new Encoding(
+                    ids,
+                    library.getTypeIds(encoding),
+                    List.of(library.getTokens(encoding)),
+                    library.getWordIds(encoding),
+                    library.getSequenceIds(encoding),
+                    starts,
+                    ends);
+        } finally {
+            library.deleteEncoding(encoding);
+        }
+    }
+
+    /** The text of tokens, without those that are special if so wished. */
+    public String decode(long[] ids, boolean withoutSpecial) {
+        return library.decode(handle, ids, withoutSpecial);
+    }
+
     /** The id of a token of the vocabulary, or -1 when the text is not a single token. */
-    long idOf(String token) {
+    public long idOf(String token) {
         long encoding = library.encode(handle, token, false);
         try {
             String[] tokens = library.getTokens(encoding);
@@ -118,23 +185,32 @@ final class NativeTokenizer implements AutoCloseable {
     }
 
     /** The maximum number of tokens in a row that the file configures, or -1. */
-    int maxLength() {
+    public int maxLength() {
         return truncates() ? library.getMaxLength(handle) : -1;
     }
 
-    boolean truncates() {
+    /** Whether the file, or {@link #truncate}, configures a maximum. */
+    public boolean truncates() {
         return !library.getTruncationStrategy(handle).toLowerCase(Locale.ROOT).startsWith("do_not");
     }
 
-    boolean pads() {
+    /** Whether the file configures padding. */
+    public boolean pads() {
         return !library.getPaddingStrategy(handle).toLowerCase(Locale.ROOT).startsWith("do_not");
     }
 
-    void truncate(int length, String strategy) {
+    /**
+     * Truncates from now on.
+     *
+     * @param length the maximum number of tokens, with those that mark begin and end
+     * @param strategy LONGEST_FIRST, ONLY_FIRST or ONLY_SECOND
+     */
+    public void truncate(int length, String strategy) {
         library.setTruncation(handle, length, strategy, 0);
     }
 
-    void neverTruncate() {
+    /** Does not truncate from now on. */
+    public void neverTruncate() {
         library.disableTruncation(handle);
     }
 
@@ -142,7 +218,8 @@ final class NativeTokenizer implements AutoCloseable {
         library.setPadding(handle, length, "MAX_LENGTH", 0);
     }
 
-    void neverPad() {
+    /** Does not pad from now on. */
+    public void neverPad() {
         library.disablePadding(handle);
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
-import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -42,15 +41,11 @@ import org.jspecify.annotations.Nullable;
  * parameters { key: "max_length" value { string_value: "512" } }
  * }</pre>
  *
- * <p>Thread-safe; the native library is loaded on first use, under this object's lock. Nothing is downloaded.
+ * <p>Thread-safe; the native library is loaded on first use, once in a process. Nothing is downloaded.
  */
 public final class TokenizerBackend implements Backend {
     static final String NAME = "tokenizer";
     private static final String FILE = "tokenizer.json";
-
-    @GuardedBy("this") private boolean tried;
-
-    @GuardedBy("this") private @Nullable String failure;
 
     /** Creates the backend. It loads native code only when a model is loaded or its availability is checked. */
     public TokenizerBackend() {}
@@ -95,12 +90,8 @@ public final class TokenizerBackend implements Backend {
     }
 
     @Override
-    public synchronized @Nullable String unavailableReason() {
-        if (!tried) {
-            tried = true;
-            failure = NativeTokenizer.start();
-        }
-        return failure;
+    public @Nullable String unavailableReason() {
+        return NativeTokenizer.start();
     }
 
     @Override

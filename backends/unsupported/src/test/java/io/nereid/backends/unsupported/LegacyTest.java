@@ -57,7 +57,7 @@ class LegacyTest {
                 .map(p -> p.get().name())
                 .sorted()
                 .toList();
-        assertThat(names).contains("huggingface", "keras", "tensorrt");
+        assertThat(names).contains("keras", "tensorrt");
     }
 
     @Test
@@ -175,29 +175,6 @@ class LegacyTest {
         put("model.pt2", "text");
         assertThat(rejected(new TorchExportBackend(), "").getMessage())
                 .contains("does not hold a program or a package");
-    }
-
-    @Test
-    void aFolderOfHuggingFaceNamesItsArchitectureAndTheCommandThatConvertsIt() throws IOException {
-        put("config.json", "{\"architectures\": [\"BertForSequenceClassification\"], \"model_type\": \"bert\"}");
-        put("tokenizer.json", "{}");
-        put("model.safetensors", "\b\0\0\0\0\0\0\0{}");
-        ServingException e = rejected(new HuggingFaceBackend(), "");
-        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
-        assertThat(e.getMessage()).contains("BertForSequenceClassification").contains("model_type 'bert'");
-        assertThat(e.remedy())
-                .endsWith("optimum-cli export onnx --model " + version.toAbsolutePath() + " "
-                        + directory.resolve("m-onnx").resolve("1").toAbsolutePath());
-        put("config.json", "{\"architectures\": [\"LlamaForCausalLM\"]}");
-        assertThat(rejected(new HuggingFaceBackend(), "").remedy()).contains("--task text-generation-with-past");
-    }
-
-    @Test
-    void weightsAloneAreNoModel() throws IOException {
-        put("weights.safetensors", "\b\0\0\0\0\0\0\0{}");
-        ServingException e = rejected(new HuggingFaceBackend(), "");
-        assertThat(e.getMessage()).contains("'weights.safetensors' has weights only");
-        assertThat(e.remedy()).contains("torch.onnx.export");
     }
 
     @Test

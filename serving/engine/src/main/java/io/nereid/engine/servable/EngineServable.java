@@ -80,7 +80,8 @@ public abstract class EngineServable implements Servable {
     }
 
     /** The backends of the models that KServe's Python servers serve. */
-    private static final Set<String> KSERVE_BACKENDS = Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle");
+    private static final Set<String> KSERVE_BACKENDS =
+            Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface");
 
     /** The backends of models whose tables may have missing values. */
     private static final Set<String> TABLE_BACKENDS =
@@ -142,6 +143,10 @@ public abstract class EngineServable implements Servable {
         }
         if (TABLE_BACKENDS.contains(config.backend())) {
             properties.put(ModelMetadata.MISSING_VALUES, "true");
+        }
+        String documents = config.parameters().getOrDefault(ModelMetadata.JSON_OUTPUTS, "");
+        if (!documents.isEmpty()) {
+            properties.put(ModelMetadata.JSON_OUTPUTS, documents);
         }
         String function = config.parameters().getOrDefault(ModelMetadata.PYTHON_FUNCTION, "");
         if (!function.isEmpty()) {

@@ -74,6 +74,30 @@ class ManagedModelBuilderTest {
     }
 
     @Test
+    void argumentsOfTheHuggingFaceServerAreParameters() {
+        Built built = build(
+                "huggingface",
+                "kserve-huggingfaceserver",
+                List.of(
+                        "--model_name=bert",
+                        "--task=fill_mask",
+                        "--max_length=64",
+                        "--return_probabilities",
+                        "--disable_special_tokens",
+                        "--dtype=float32"),
+                Map.of());
+        assertThat(built.modelName()).isEqualTo("bert");
+        assertThat(built.model().backend()).isEqualTo("huggingface");
+        assertThat(built.model().parameters())
+                .containsEntry("task", "fill_mask")
+                .containsEntry("max_length", "64")
+                .containsEntry("return_probabilities", "true")
+                .containsEntry("add_special_tokens", "false")
+                .containsEntry("nereid.kserve_server", "true");
+        assertThat(built.warnings()).singleElement().asString().contains("--dtype has no effect");
+    }
+
+    @Test
     void anUnknownArgumentIsReportedByName() {
         assertThat(sklearn(List.of("--tempreature=3"), Map.of()).warnings())
                 .containsExactly("the argument --tempreature is not known and has no effect");

@@ -15,6 +15,7 @@ import io.nereid.json.TensorReader;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Signature;
 import io.nereid.spi.config.TensorSpec;
+import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -50,6 +51,8 @@ final class PredictJson {
     private boolean missing;
     /** The backend of a model that answers as KServe's Python servers do; empty for all others. */
     private String kserve = "";
+    /** The names of outputs of the present answer that hold documents, separated and enclosed by commas. */
+    private String documents = "";
     /** The field of the body that has the rows. */
     private String list = INSTANCES;
 
@@ -396,6 +399,17 @@ final class PredictJson {
      * @param parameters the response's parameters; a batch id is written in the form of KServe's batcher
      */
     HttpReply encode(List<Tensor> outputs, boolean asRows, Map<String, Object> parameters) {
+        return encode(outputs, asRows, parameters, Map.of());
+    }
+
+    /**
+     * As {@link #encode(List, boolean, Map)}.
+     *
+     * @param properties the properties of the model; outputs that {@link ModelMetadata#JSON_OUTPUTS} names are written as values
+     */
+    HttpReply encode(
+            List<Tensor> outputs, boolean asRows, Map<String, Object> parameters, Map<String, String> properties) {
+        documents = "," + properties.getOrDefault(ModelMetadata.JSON_OUTPUTS, "") + ",";
         if (outputs.isEmpty()) {
             throw ServingException.invalidArgument("Cannot convert empty tensor map to JSON");
         }
@@ -465,6 +479,9 @@ final class PredictJson {
     }
 
     private int value(Tensor t, ByteBuffer bytes, int at, int fromDim) {
+        if (t.dataType() == DataType.BYTES && documents.contains("," + t.name() + ",")) {
+            return documents(t.shape(), bytes, at, fromDim);
+        }
         writer.bytesStyle(t.name().endsWith("_bytes") ? BytesStyle.BASE64 : BytesStyle.REJECT_MALFORMED);
         try {
             return writer.nestedArray(t.dataType(), bytes, at, t.shape().dims(), fromDim);
@@ -474,6 +491,24 @@ final class PredictJson {
                     "output '" + t.name() + "' holds bytes that are not UTF-8 text",
                     "ask for it over the V2 protocol, or name the output '" + t.name() + "_bytes' to get base64");
         }
+    }
+
+    /** Writes elements that are documents as values, in nested arrays; returns the position after them. */
+    private int documents(Shape shape, ByteBuffer bytes, int from, int dim) {
+        if (dim >= shape.rank()) {
+            byte[] text = new byte[bytes.getInt(from)];
+            bytes.get(from + Integer.BYTES, text);
+            byte[] json = LiteralText.toJson(text);
+            writer.rawValue(json, 0, json.length);
+            return from + Integer.BYTES + text.length;
+        }
+        int at = from;
+        writer.beginArray();
+        for (long i = 0; i < shape.dim(dim); i++) {
+            at = documents(shape, bytes, at, dim + 1);
+        }
+        writer.endArray();
+        return at;
     }
 
     /** The values read so far for one input. */

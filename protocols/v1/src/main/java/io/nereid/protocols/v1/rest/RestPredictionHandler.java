@@ -245,7 +245,7 @@ final class RestPredictionHandler {
             try (response) {
                 Formats f = formats.get();
                 encoded = api == Api.PREDICT
-                        ? f.predict.encode(response.outputs(), rows, response.parameters())
+                        ? f.predict.encode(response.outputs(), rows, response.parameters(), metadata.properties())
                         : f.examples.encode(
                                 api, response.outputs(), examples, ExampleSignatures.ofSavedModel(metadata));
                 if (event != null) {

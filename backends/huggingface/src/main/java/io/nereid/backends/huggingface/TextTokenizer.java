@@ -1,0 +1,181 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.huggingface;
+
+import io.nereid.backends.huggingface.graph.EncoderConfig;
+import io.nereid.backends.huggingface.graph.EncoderFamily;
+import io.nereid.backends.huggingface.graph.EncoderTask;
+import io.nereid.backends.tokenizer.NativeTokenizer;
+import io.nereid.backends.tokenizer.NativeTokenizer.Encoding;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The tokenizer of a folder, configured for a model. Thread-safe; closed by the model. */
+final class TextTokenizer implements AutoCloseable {
+    private static final String FILE = "tokenizer.json";
+    private static final long MOST_BYTES = 256 << 20;
+
+    private final NativeTokenizer tokenizer;
+    private final boolean special;
+    private final boolean lowerCase;
+    private final String prompt;
+    private final long padding;
+    private final long mask;
+    private final long unknown;
+    private final long bytes;
+    private final boolean prefixes;
+
+    private TextTokenizer(
+            NativeTokenizer tokenizer,
+            Map<?, ?> settings,
+            TextSettings wanted,
+            @Nullable SentenceModules modules,
+            EncoderConfig config,
+            String json) {
+        this.tokenizer = tokenizer;
+        this.special = wanted.special();
+        this.lowerCase = wanted.lowerCase() || (modules != null && modules.lowerCase());
+        this.prompt = modules == null ? "" : modules.prompt();
+        long pad = id(settings, "pad_token");
+        this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);
+        this.mask = id(settings, "mask_token");
+        this.unknown = id(settings, "unk_token");
+        this.bytes = json.length();
+        this.prefixes = json.contains("\"continuing_subword_prefix\"") && json.contains("\"WordPiece\"");
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT when the folder has no tokenizer, or the parameters do not fit it */
+    static TextTokenizer open(
+            String model,
+            Path folder,
+            EncoderConfig config,
+            EncoderFamily family,
+            EncoderTask task,
+            TextSettings wanted,
+            @Nullable SentenceModules modules) {
+        Path file = folder.resolve(FILE);
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + file + "', the model's tokenizer",
+                    "write it beside the model: python3 -c \"from transformers import AutoTokenizer;"
+                            + " AutoTokenizer.from_pretrained('" + folder + "').save_pretrained('" + folder + "')\"");
+        }
+        String json = new String(FolderFile.bytes(file, MOST_BYTES), StandardCharsets.UTF_8);
+        Map<?, ?> given = FolderFile.object(folder.resolve("tokenizer_config.json"));
+        Map<?, ?> settings = given == null ? Map.of() : given;
+        String unavailable = NativeTokenizer.start();
+        if (unavailable != null) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    unavailable,
+                    "the library needs Linux with glibc 2.34 or newer on x86-64 or arm64, or macOS on arm64");
+        }
+        NativeTokenizer tokenizer = NativeTokenizer.open(model, FILE, json);
+        boolean opened = false;
+        try {
+            TextTokenizer own = new TextTokenizer(tokenizer, settings, wanted, modules, config, json);
+            tokenizer.neverPad();
+            String pair = task == EncoderTask.QUESTION_ANSWERING ? "" : null;
+            int marks = tokenizer.encodeWithPlaces("", pair, wanted.special()).ids().length;
+            int length = length(model, config, family, wanted, modules, settings, marks);
+            tokenizer.truncate(length, pair == null ? "LONGEST_FIRST" : "ONLY_SECOND");
+            opened = true;
+            return own;
+        } finally {
+            if (!opened) {
+                tokenizer.close();
+            }
+        }
+    }
+
+    private static int length(
+            String model,
+            EncoderConfig config,
+            EncoderFamily family,
+            TextSettings wanted,
+            @Nullable SentenceModules modules,
+            Map<?, ?> settings,
+            int marks) {
+        // Positions up to that of the padding token are not used for texts.
+        int reserved = family.positionsAfterPadding() ? config.index("pad_token_id", 1) + 1 : 0;
+        int most = config.index("max_position_embeddings", 512) - reserved;
+        int configured = most;
+        if (settings.get("model_max_length") instanceof Long n && n > 0 && n < most) {
+            configured = n.intValue();
+        }
+        if (modules != null && modules.maxLength() > 0) {
+            configured = Math.min(most, modules.maxLength());
+        }
+        int length = wanted.maxLength() > 0 ? wanted.maxLength() : configured;
+        if (length > most || length <= marks) {
+            throw ServingException.invalidArgument(
+                    "model '" + model + "' has max_length " + length + " (expected: more than the " + marks
+                            + " tokens that mark begin and end, and at most " + most + ", its positions)",
+                    "set the parameter max_length");
+        }
+        return length;
+    }
+
+    /** The number of a token that the configuration names, as a text or an object; -1 when there is none. */
+    private long id(Map<?, ?> settings, String key) {
+        Object token = settings.get(key) instanceof Map<?, ?> map ? map.get("content") : settings.get(key);
+        return token instanceof String text ? tokenizer.idOf(text) : -1;
+    }
+
+    /** What goes before a text, and its case, as the folder says. */
+    String prepared(String text) {
+        String whole = prompt.isEmpty() ? text : prompt + text;
+        return lowerCase ? whole.toLowerCase(Locale.ROOT) : whole;
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT for a text that cannot be converted or truncated */
+    Encoding encode(String text, @Nullable String pair) {
+        try {
+            return tokenizer.encodeWithPlaces(text, pair, special);
+        } catch (RuntimeException e) {
+            throw ServingException.invalidArgument(
+                    "the tokenizer rejected the text: " + e.getMessage(),
+                    pair == null ? null : "the first text of a pair must be shorter than max_length");
+        }
+    }
+
+    NativeTokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    /** The number of the padding token. */
+    long padding() {
+        return padding;
+    }
+
+    /** The number of the mask token; -1 when there is none. */
+    long mask() {
+        return mask;
+    }
+
+    /** The number of the token for what the vocabulary lacks; -1 when there is none. */
+    long unknown() {
+        return unknown;
+    }
+
+    /** Whether the tokens within a word have a prefix. */
+    boolean prefixes() {
+        return prefixes;
+    }
+
+    /** The size of the file, an estimate of the memory that the vocabulary takes. */
+    long bytes() {
+        return bytes;
+    }
+
+    @Override
+    public void close() {
+        tokenizer.close();
+    }
+}
