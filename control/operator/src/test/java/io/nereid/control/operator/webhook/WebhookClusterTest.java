@@ -210,7 +210,7 @@ class WebhookClusterTest {
             for (JsonNode one : objects) {
                 ResourceKind kind = ResourceKinds.byKind(
                         one.path("apiVersion").asText(), one.path("kind").asText());
-                if (kind == null || !kind.group().equals(ResourceKinds.SERVING) || ResourceKinds.isOfOneMachine(kind)) {
+                if (kind == null || !kind.group().equals(ResourceKinds.SERVING)) {
                     continue;
                 }
                 ObjectNode sent = (ObjectNode) one;
