@@ -188,7 +188,7 @@ class NodeCachePlanTest {
     void agentsRunOnTheNodesOfTheirGroup() {
         ObjectNode fast = group("fast", "10Gi");
         NodeCachePlan plan = NodeCachePlan.of(List.of(fast), List.of(), List.of());
-        ObjectNode settings = tree("{'data':{'localModel':'{\\\"jobNamespace\\\":\\\"jobs\\\",\\\"fsGroup\\\":77}'}}");
+        ObjectNode settings = tree("{'kind':'ConfigMap','data':{'localModel':'{\\\"jobNamespace\\\":\\\"jobs\\\",\\\"fsGroup\\\":77}'}}");
         List<ObjectNode> made = new NodeCacheObjects(
                         plan,
                         new NodeCacheCluster(List.of(fast), List.of(), List.of()),

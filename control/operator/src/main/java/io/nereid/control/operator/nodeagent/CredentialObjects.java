@@ -57,7 +57,8 @@ public final class CredentialObjects {
                     ErrorCode.PERMISSION_DENIED,
                     "the agents of nodes may not read the " + kind.kind() + " " + name + " in namespace " + namespace,
                     "kubectl create rolebinding nereid-node-agent -n " + namespace
-                            + " --clusterrole=nereid-node-agent-credentials --serviceaccount=" + home
+                            + " --clusterrole=" + (home.equals("nereid") ? "nereid" : "nereid-" + home)
+                            + "-node-agent-credentials --serviceaccount=" + home
                             + ":nereid-node-agent",
                     e);
         }
