@@ -3,9 +3,11 @@
 package io.nereid.app.operator;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.app.controlplane.ServiceCredentials;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Termination;
 import io.nereid.base.Clock;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.operator.nodeagent.CredentialObjects;
 import io.nereid.control.operator.nodeagent.NodeAgent;
 import io.nereid.control.operator.nodeagent.NodeAgentOptions;
@@ -34,9 +36,17 @@ final class NodeAgentProcess {
         });
         try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
             String namespace = cluster.namespace();
+            CredentialObjects objects = new CredentialObjects(
+                    client, namespace == null ? KubernetesClients.namespace(client) : namespace);
             StoreModelFetcher fetcher = new StoreModelFetcher(
-                    new CredentialObjects(
-                            client, namespace == null ? KubernetesClients.namespace(client) : namespace),
+                    new ServiceCredentials(
+                            key -> objects.get(
+                                    key.type().plural().equals(ResourceKinds.SECRET.plural())
+                                            ? ResourceKinds.SECRET
+                                            : ResourceKinds.SERVICE_ACCOUNT,
+                                    key.namespace(),
+                                    key.name()),
+                            objects::settings),
                     InstalledPlugins.loadStorageProviders(),
                     Clock.system(),
                     !System.getenv().containsKey("KUBERNETES_SERVICE_HOST"));

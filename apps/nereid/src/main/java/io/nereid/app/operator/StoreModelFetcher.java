@@ -2,15 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.operator;
 
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.controlplane.ServiceCredentials;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ResourceKind;
-import io.nereid.control.api.ResourceKinds;
-import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
-import io.nereid.control.operator.nodeagent.CredentialObjects;
 import io.nereid.control.operator.nodeagent.ModelFetcher;
 import io.nereid.storage.DirectoryFetcher;
 import io.nereid.storage.request.StorageAccess;
@@ -24,14 +19,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
-import org.jspecify.annotations.Nullable;
 
 /**
- * Downloads models from stores, with credentials from the secrets and service accounts of a cluster, which are read at each
- * download and never kept. Thread-safe.
+ * Downloads models from stores, with credentials that are read at each download and never kept. Thread-safe.
  */
 final class StoreModelFetcher implements ModelFetcher {
-    private final CredentialObjects objects;
+    private final ServiceCredentials credentials;
     private final List<StorageProvider> plugins;
     private final Clock clock;
     private final boolean ownAddresses;
@@ -40,8 +33,8 @@ final class StoreModelFetcher implements ModelFetcher {
      * @param ownAddresses whether the addresses of this machine are permitted
      */
     StoreModelFetcher(
-            CredentialObjects objects, List<StorageProvider> plugins, Clock clock, boolean ownAddresses) {
-        this.objects = objects;
+            ServiceCredentials credentials, List<StorageProvider> plugins, Clock clock, boolean ownAddresses) {
+        this.credentials = credentials;
         this.plugins = List.copyOf(plugins);
         this.clock = clock;
         this.ownAddresses = ownAddresses;
@@ -54,16 +47,9 @@ final class StoreModelFetcher implements ModelFetcher {
                     StorageUri.shown(source.uri()) + " is on a node or in a volume already",
                     "name it in the service, or give the cache a model of a store, such as s3://models/iris");
         }
-        StorageRequest request = new ServiceCredentials(this::object, objects::settings)
-                .request(
-                        new Artifact(
-                                source.uri(),
-                                "/mnt/models",
-                                source.key(),
-                                source.parameters(),
-                                source.account(),
-                                null),
-                        source.namespace());
+        StorageRequest request = credentials.request(
+                new Artifact(source.uri(), "/mnt/models", source.key(), source.parameters(), source.account(), null),
+                source.namespace());
         StorageOptions.Limits usual = StorageOptions.Limits.defaults();
         StorageOptions options = StorageOptions.defaults(directory)
                 .withLimits(new StorageOptions.Limits(
@@ -94,12 +80,5 @@ final class StoreModelFetcher implements ModelFetcher {
         if (first != null) {
             throw first;
         }
-    }
-
-    private @Nullable ObjectNode object(ResourceStore.Key key) {
-        ResourceKind kind = key.type().plural().equals(ResourceKinds.SECRET.plural())
-                ? ResourceKinds.SECRET
-                : ResourceKinds.SERVICE_ACCOUNT;
-        return objects.get(kind, key.namespace(), key.name());
     }
 }

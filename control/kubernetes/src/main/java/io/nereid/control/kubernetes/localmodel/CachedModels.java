@@ -52,7 +52,7 @@ public final class CachedModels {
      * Where a pod finds its model when its annotations name a claim of a cache.
      *
      * @param uri the model's URI
-     * @return {@code pvc://CLAIM/models/FOLDER} with the rest of the URI; null when the cache does not have the model
+     * @return {@code pvc://CLAIM/models/FOLDER/} and the rest of the URI; null when the cache does not have the model
      */
     public static @Nullable String claimUri(String uri, Map<String, String> annotations) {
         String claim = annotations.get(CLAIM);
@@ -60,7 +60,8 @@ public final class CachedModels {
         if (claim == null || source == null || !isIn(uri, source)) {
             return null;
         }
-        return "pvc://" + claim + "/" + MODELS + "/" + folder(source) + uri.substring(source.length());
+        String rest = uri.substring(source.length());
+        return "pvc://" + claim + "/" + MODELS + "/" + folder(source) + (rest.startsWith("/") ? "" : "/") + rest;
     }
 
     /** Whether a URI is a source or below it. */

@@ -108,7 +108,7 @@ public final class NodeCacheObjects {
         if (group.path("spec").path("persistentVolumeClaimSpec") instanceof ObjectNode given) {
             claimed.setAll(given.deepCopy());
         }
-        claimed.put("volumeName", volume);
+        // Without the volume's name, as with KServe, whose claims may be there: the reservation binds the two.
         return List.of(of, by);
     }
 
