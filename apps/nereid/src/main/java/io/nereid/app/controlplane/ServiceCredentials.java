@@ -10,7 +10,6 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.payload.PayloadSettings;
-import io.nereid.storage.Storage;
 import io.nereid.storage.request.StorageCredentials;
 import io.nereid.storage.request.StorageCredentials.Secret;
 import io.nereid.storage.request.StorageRequest;

@@ -26,10 +26,7 @@ import picocli.CommandLine.Option;
             "",
             "The operator starts agents by itself, as a DaemonSet for each LocalModelNodeGroup."
         },
-        footer = {
-            "",
-            "Try it:",
-            "  nereid operator node-agent --node gpu-1 --group gpus --directory /mnt/local-models"
+        footer = {"", "Try it:", "  nereid operator node-agent --node gpu-1 --group gpus --directory /mnt/local-models"
         })
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 public final class NodeAgentCommand implements Callable<Integer> {
@@ -75,8 +72,7 @@ public final class NodeAgentCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
         if (node.isBlank()) {
-            throw ServingException.invalidArgument(
-                    "the name of the node is missing", "give --node, or set NODE_NAME");
+            throw ServingException.invalidArgument("the name of the node is missing", "give --node, or set NODE_NAME");
         }
         if (!Files.isDirectory(directory)) {
             throw ServingException.invalidArgument(

@@ -36,8 +36,8 @@ final class NodeAgentProcess {
         });
         try (KubernetesClient client = KubernetesClients.create(cluster.kubeconfig, REQUEST_TIMEOUT_MILLIS)) {
             String namespace = cluster.namespace();
-            CredentialObjects objects = new CredentialObjects(
-                    client, namespace == null ? KubernetesClients.namespace(client) : namespace);
+            CredentialObjects objects =
+                    new CredentialObjects(client, namespace == null ? KubernetesClients.namespace(client) : namespace);
             StoreModelFetcher fetcher = new StoreModelFetcher(
                     new ServiceCredentials(
                             key -> objects.get(

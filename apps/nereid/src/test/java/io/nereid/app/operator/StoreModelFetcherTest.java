@@ -108,7 +108,11 @@ class StoreModelFetcherTest {
 
     private ModelFetcher.Source source(@Nullable String account) {
         return new ModelFetcher.Source(
-                "http://127.0.0.1:" + server.getAddress().getPort() + "/zoo/model.bin", "team", account, null, Map.of());
+                "http://127.0.0.1:" + server.getAddress().getPort() + "/zoo/model.bin",
+                "team",
+                account,
+                null,
+                Map.of());
     }
 
     private static Path file(Path in, String name) throws IOException {

@@ -176,8 +176,7 @@ public final class Operator implements AutoCloseable {
                     RETIREMENT,
                     clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
-            LocalModels models =
-                    opened(new LocalModels(client, store, options.namespace(), EventLoop.threads(clock)));
+            LocalModels models = opened(new LocalModels(client, store, options.namespace(), EventLoop.threads(clock)));
             ServiceController controller = opened(new ServiceController(
                     store,
                     metrics.counting(new ModeReconciler(

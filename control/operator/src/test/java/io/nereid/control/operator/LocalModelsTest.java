@@ -128,12 +128,14 @@ class LocalModelsTest {
     }
 
     private static ObjectNode group(String limit) {
-        return tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelNodeGroup','metadata':{'name':'fast'},"
-                + "'spec':{'storageLimit':'" + limit + "','persistentVolumeSpec':{'accessModes':['ReadWriteOnce'],"
-                + "'capacity':{'storage':'1Gi'},'storageClassName':'local','hostPath':{'path':'/models'},"
-                + "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'accelerator',"
-                + "'operator':'In','values':['a10']}]}]}}},'persistentVolumeClaimSpec':{'accessModes':['ReadWriteOnce'],"
-                + "'storageClassName':'local','resources':{'requests':{'storage':'1Gi'}}}}}");
+        return tree(
+                "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelNodeGroup','metadata':{'name':'fast'},"
+                        + "'spec':{'storageLimit':'" + limit
+                        + "','persistentVolumeSpec':{'accessModes':['ReadWriteOnce'],"
+                        + "'capacity':{'storage':'1Gi'},'storageClassName':'local','hostPath':{'path':'/models'},"
+                        + "'nodeAffinity':{'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'accelerator',"
+                        + "'operator':'In','values':['a10']}]}]}}},'persistentVolumeClaimSpec':{'accessModes':['ReadWriteOnce'],"
+                        + "'storageClassName':'local','resources':{'requests':{'storage':'1Gi'}}}}}");
     }
 
     private static ObjectNode cache(String name, String uri, String size) {
@@ -167,35 +169,44 @@ class LocalModelsTest {
         try (KubernetesClient own = cluster.connect();
                 KubernetesClient leases = cluster.connect();
                 KubernetesClient agents = cluster.connect();
-                Operator operator =
-                        new Operator(new OperatorOptions(HOME, Set.of(), "models", 0, null, null), own, leases, lost::countDown)) {
+                Operator operator = new Operator(
+                        new OperatorOptions(HOME, Set.of(), "models", 0, null, null), own, leases, lost::countDown)) {
             operator.start();
             // The agents' DaemonSet with its volume, on the nodes of the group.
             until("the DaemonSet", () -> object(ClusterKinds.DAEMON_SET, HOME, "nereid-node-agent-fast") != null);
             until("the list of the node", () -> object(ResourceKinds.LOCAL_MODEL_NODE, null, "node-1") != null);
-            until("one of two nodes", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
-                    .path("nodeStatus")
-                    .equals(tree("{'node-1':'NodeDownloadPending'}")));
+            until(
+                    "one of two nodes",
+                    () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
+                            .path("nodeStatus")
+                            .equals(tree("{'node-1':'NodeDownloadPending'}")));
             assertThat(object(ResourceKinds.LOCAL_MODEL_NODE, null, "node-2")).isNull();
-            until("the volume of the agents is bound", () -> Objects.requireNonNull(
-                            object(ClusterKinds.PERSISTENT_VOLUME_CLAIM, HOME, "nereid-node-agent-fast"))
-                    .path("status")
-                    .path("phase")
-                    .asText()
-                    .equals("Bound"));
+            until(
+                    "the volume of the agents is bound",
+                    () -> Objects.requireNonNull(
+                                    object(ClusterKinds.PERSISTENT_VOLUME_CLAIM, HOME, "nereid-node-agent-fast"))
+                            .path("status")
+                            .path("phase")
+                            .asText()
+                            .equals("Bound"));
             try (NodeAgent agent = agent("node-1", volume, agents)) {
                 assertThat(agent.healthPort()).isPositive();
-                until("the download", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
-                        .path("nodeStatus")
-                        .path("node-1")
-                        .asText()
-                        .equals("NodeDownloading"));
+                until(
+                        "the download",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
+                                .path("nodeStatus")
+                                .path("node-1")
+                                .asText()
+                                .equals("NodeDownloading"));
                 client.create(ResourceKinds.INFERENCE_SERVICE, service("hit", "Standard", "gs://zoo/kept/sub"));
                 client.create(ResourceKinds.INFERENCE_SERVICE, service("miss", "Standard", "gs://zoo/other"));
                 until("the service without the cache", () -> isReady("miss"));
-                until("the user", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
-                        .path("inferenceServices")
-                        .equals(tree("{'all':[{'namespace':'default','name':'hit'}]}").path("all")));
+                until(
+                        "the user",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
+                                .path("inferenceServices")
+                                .equals(tree("{'all':[{'namespace':'default','name':'hit'}]}")
+                                        .path("all")));
                 assertThat(object(ClusterKinds.PERSISTENT_VOLUME_CLAIM, "default", "kept-fast"))
                         .as("pods wait for the download")
                         .isNull();
@@ -212,48 +223,61 @@ class LocalModelsTest {
                         .isEqualTo("kept-fast");
                 assertThat(pod.at("/containers/0/volumeMounts/0/subPath").asText())
                         .isEqualTo("models/" + CachedModels.folder("gs://zoo/kept") + "/sub");
-                until("the copies", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
-                        .path("copies")
-                        .equals(tree("{'total':1,'available':1}")));
+                until(
+                        "the copies",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
+                                .path("copies")
+                                .equals(tree("{'total':1,'available':1}")));
                 assertThat(status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast"))
                         .isEqualTo(tree("{'used':'600','available':'424'}"));
 
                 // A model that does not fit, beside one that is used.
                 STORE.put("gs://zoo/big", 500);
                 client.create(ResourceKinds.LOCAL_MODEL_CACHE, cache("big", "gs://zoo/big", "500"));
-                until("the refusal", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "big")
-                        .path("messages")
-                        .path("fast")
-                        .asText()
-                        .contains("has 1024 bytes, of which other models have 600, and modelSize is 500"));
+                until(
+                        "the refusal",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "big")
+                                .path("messages")
+                                .path("fast")
+                                .asText()
+                                .contains("has 1024 bytes, of which other models have 600, and modelSize is 500"));
 
                 // Without users the model that was used last stays; the other one is more recent: it takes its place.
                 client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "hit", null);
-                until("the last use", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept").has("lastUsed"));
+                until(
+                        "the last use",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept").has("lastUsed"));
                 client.create(ResourceKinds.INFERENCE_SERVICE, service("large", "Knative", "gs://zoo/big"));
-                until("the other model", () -> Files.exists(
-                        volume.resolve("models").resolve(CachedModels.folder("gs://zoo/big"))));
+                until(
+                        "the other model",
+                        () -> Files.exists(volume.resolve("models").resolve(CachedModels.folder("gs://zoo/big"))));
                 assertThat(model).doesNotExist();
-                until("the first one is refused", () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
-                        .path("messages")
-                        .has("fast"));
-                until("the claim of the other namespace's service", () -> object(
-                                ClusterKinds.PERSISTENT_VOLUME_CLAIM, "default", "big-fast")
-                        != null);
+                until(
+                        "the first one is refused",
+                        () -> status(ResourceKinds.LOCAL_MODEL_CACHE, "kept")
+                                .path("messages")
+                                .has("fast"));
+                until(
+                        "the claim of the other namespace's service",
+                        () -> object(ClusterKinds.PERSISTENT_VOLUME_CLAIM, "default", "big-fast") != null);
 
                 // A deletion is not kept by KServe's finalizer, and removes everything.
                 client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "large", null);
                 client.delete(ResourceKinds.LOCAL_MODEL_CACHE, null, "big", null);
                 client.delete(ResourceKinds.LOCAL_MODEL_CACHE, null, "kept", null);
-                until("the caches are gone", () -> client.list(ResourceKinds.LOCAL_MODEL_CACHE, null)
-                        .isEmpty());
-                until("the list is gone", () -> client.list(ResourceKinds.LOCAL_MODEL_NODE, null)
-                        .isEmpty());
-                until("the files are gone", () -> !Files.exists(
-                        volume.resolve("models").resolve(CachedModels.folder("gs://zoo/big"))));
+                until(
+                        "the caches are gone",
+                        () -> client.list(ResourceKinds.LOCAL_MODEL_CACHE, null).isEmpty());
+                until(
+                        "the list is gone",
+                        () -> client.list(ResourceKinds.LOCAL_MODEL_NODE, null).isEmpty());
+                until(
+                        "the files are gone",
+                        () -> !Files.exists(volume.resolve("models").resolve(CachedModels.folder("gs://zoo/big"))));
                 client.delete(ResourceKinds.LOCAL_MODEL_NODE_GROUP, null, "fast", null);
-                until("the DaemonSet is gone", () -> object(ClusterKinds.DAEMON_SET, HOME, "nereid-node-agent-fast")
-                        == null);
+                until(
+                        "the DaemonSet is gone",
+                        () -> object(ClusterKinds.DAEMON_SET, HOME, "nereid-node-agent-fast") == null);
             }
             assertThat(lost.getCount()).isEqualTo(1);
         }

@@ -29,8 +29,9 @@ final class LocalModelValidator {
         if (kind.equals(ResourceKinds.LOCAL_MODEL_NODE_GROUP)) {
             positive("spec.storageLimit", spec.path("storageLimit"));
             if (site == Site.ONE_MACHINE) {
-                warnings.add("spec.persistentVolumeSpec and spec.persistentVolumeClaimSpec have no effect on one machine:"
-                        + " models are in the cache of the server");
+                warnings.add(
+                        "spec.persistentVolumeSpec and spec.persistentVolumeClaimSpec have no effect on one machine:"
+                                + " models are in the cache of the server");
             } else {
                 volume(spec.path("persistentVolumeSpec"));
             }

@@ -46,8 +46,7 @@ public final class NodeCacheObjects {
      * @param settings of the operator's namespace
      * @param home the operator's own namespace, where the agents run
      */
-    public NodeCacheObjects(
-            NodeCachePlan plan, NodeCacheCluster cluster, ClusterSettings settings, String home) {
+    public NodeCacheObjects(NodeCachePlan plan, NodeCacheCluster cluster, ClusterSettings settings, String home) {
         this.plan = plan;
         this.cluster = cluster;
         this.settings = settings;
@@ -144,7 +143,10 @@ public final class NodeCacheObjects {
         security.putObject("seccompProfile").put("type", "RuntimeDefault");
         container(pod.putArray("containers").addObject(), name, local);
         ArrayNode volumes = pod.putArray("volumes");
-        volumes.addObject().put("name", "models").putObject("persistentVolumeClaim").put("claimName", claim);
+        volumes.addObject()
+                .put("name", "models")
+                .putObject("persistentVolumeClaim")
+                .put("claimName", claim);
         volumes.addObject().put("name", "tmp").putObject("emptyDir");
         return set;
     }
@@ -160,8 +162,7 @@ public final class NodeCacheObjects {
                 .add("--namespace=" + home)
                 .add("--group=" + group)
                 .add("--directory=" + DIRECTORY)
-                .add("--credentials-namespace="
-                        + local.path("jobNamespace").asText("kserve-localmodel-jobs"))
+                .add("--credentials-namespace=" + local.path("jobNamespace").asText("kserve-localmodel-jobs"))
                 .add("--retry="
                         + Math.max(1, local.path("reconcilationFrequencyInSecs").asLong(60)) + "s")
                 .add("--health-port=" + HEALTH);

@@ -94,8 +94,7 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
         for (ObjectNode service : services) {
             Model model = candidate(models, service);
             if (model != null) {
-                model.services()
-                        .add(service.path("metadata").path("namespace").asText() + "/" + name(service));
+                model.services().add(service.path("metadata").path("namespace").asText() + "/" + name(service));
             }
         }
         List<Model> ordered = new ArrayList<>(models);
@@ -139,9 +138,7 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
             Long limit = limits.get(group);
             if (limit == null) {
                 model.refusals()
-                        .put(
-                                group,
-                                "there is no LocalModelNodeGroup " + ValidationErrors.clip(group) + "; create it");
+                        .put(group, "there is no LocalModelNodeGroup " + ValidationErrors.clip(group) + "; create it");
                 continue;
             }
             long kept = used.getOrDefault(group, 0L);
@@ -149,7 +146,8 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
                 model.refusals()
                         .put(
                                 group,
-                                "the LocalModelNodeGroup " + group + " has " + limit + " bytes, of which other models have "
+                                "the LocalModelNodeGroup " + group + " has " + limit
+                                        + " bytes, of which other models have "
                                         + kept + ", and modelSize is " + model.size()
                                         + "; raise its storageLimit, or delete another model");
             } else if (!model.groups().contains(group)) {
@@ -169,8 +167,7 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
         String namespace = service.path("metadata").path("namespace").asText("");
         String group = annotations.path(CachedModels.NODE_GROUP).asText("");
         for (Model model : models) {
-            boolean visible =
-                    model.namespace().isEmpty() || model.namespace().equals(namespace);
+            boolean visible = model.namespace().isEmpty() || model.namespace().equals(namespace);
             if (visible && CachedModels.isIn(uri, model.uri()) && (group.isEmpty() || names(model, group))) {
                 return model;
             }
@@ -198,9 +195,7 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
                 .path(CachedModels.NODE_GROUP)
                 .asText("");
         String group = chosen.isEmpty() ? model.groups().get(0) : chosen;
-        return model.groups().contains(group)
-                ? new Use(model, group, CachedModels.claim(model.name(), group))
-                : null;
+        return model.groups().contains(group) ? new Use(model, group, CachedModels.claim(model.name(), group)) : null;
     }
 
     /**
@@ -208,7 +203,10 @@ public record NodeCachePlan(List<Model> models, Map<String, Long> limits, Map<St
      */
     public String identity(ObjectNode service) {
         Use use = use(service);
-        return use == null ? "" : use.model().namespace() + " " + use.claim() + " " + use.model().uri();
+        return use == null
+                ? ""
+                : use.model().namespace() + " " + use.claim() + " "
+                        + use.model().uri();
     }
 
     /**

@@ -42,8 +42,10 @@ public final class NodeCacheStatus {
                 }
             }
             if (cluster.nodes(group).isEmpty()) {
-                messages.put(group, "no node is in the LocalModelNodeGroup " + group + "; label one, or change its"
-                        + " persistentVolumeSpec.nodeAffinity");
+                messages.put(
+                        group,
+                        "no node is in the LocalModelNodeGroup " + group + "; label one, or change its"
+                                + " persistentVolumeSpec.nodeAffinity");
             }
         }
         model.refusals().forEach(messages::put);

@@ -121,7 +121,8 @@ final class AccessRules {
         rules.add(rule(serving, READ, "clusterservingruntimes", "clusterstoragecontainers"));
         rules.add(rule(serving, List.of("create", "patch"), "clusterservingruntimes", "clusterstoragecontainers"));
         rules.add(rule("", READ, "namespaces"));
-        // Models that nodes keep: the resources, whose finalizer of KServe is removed, what nodes shall keep, and volumes.
+        // Models that nodes keep: the resources, whose finalizer of KServe is removed, what nodes shall keep, and
+        // volumes.
         rules.add(rule(serving, READ, "localmodelcaches", "localmodelnamespacecaches", "localmodelnodegroups"));
         rules.add(rule(serving, List.of("patch"), "localmodelcaches", "localmodelnamespacecaches"));
         rules.add(rule(

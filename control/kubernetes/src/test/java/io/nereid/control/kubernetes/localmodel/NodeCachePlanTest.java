@@ -29,17 +29,20 @@ class NodeCachePlanTest {
     }
 
     private static ObjectNode group(String name, String limit) {
-        return tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelNodeGroup','metadata':{'name':'" + name
-                + "','uid':'u1'},'spec':{'storageLimit':'" + limit
-                + "','persistentVolumeSpec':{'hostPath':{'path':'/models'},'nodeAffinity':{'required':"
-                + "{'nodeSelectorTerms':[{'matchExpressions':[{'key':'gpu','operator':'In','values':['a10','h200']}]},"
-                + "{'matchExpressions':[{'key':'memory','operator':'Gt','values':['100']}]}]}}},"
-                + "'persistentVolumeClaimSpec':{'accessModes':['ReadWriteOnce']}}}");
+        return tree(
+                "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelNodeGroup','metadata':{'name':'" + name
+                        + "','uid':'u1'},'spec':{'storageLimit':'" + limit
+                        + "','persistentVolumeSpec':{'hostPath':{'path':'/models'},'nodeAffinity':{'required':"
+                        + "{'nodeSelectorTerms':[{'matchExpressions':[{'key':'gpu','operator':'In','values':['a10','h200']}]},"
+                        + "{'matchExpressions':[{'key':'memory','operator':'Gt','values':['100']}]}]}}},"
+                        + "'persistentVolumeClaimSpec':{'accessModes':['ReadWriteOnce']}}}");
     }
 
-    private static ObjectNode cache(String namespace, String name, String uri, String size, String created, String more) {
+    private static ObjectNode cache(
+            String namespace, String name, String uri, String size, String created, String more) {
         String where = namespace.isEmpty() ? "" : ",'namespace':'" + namespace + "'";
-        return tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelCache','metadata':{'name':'" + name + "'"
+        return tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'LocalModelCache','metadata':{'name':'" + name
+                + "'"
                 + where + ",'uid':'c-" + name + "','creationTimestamp':'2026-01-01T00:00:0" + created
                 + "Z'},'spec':{'sourceModelUri':'" + uri + "','modelSize':'" + size + "','nodeGroups':['fast']}" + more
                 + "}");
@@ -66,8 +69,8 @@ class NodeCachePlanTest {
     void theModelThatWasUnusedForTheLongestTimeGivesWay() {
         ObjectNode fast = group("fast", "2Gi");
         ObjectNode old = cache("", "old", "gs://zoo/old", "1Gi", "1", "");
-        ObjectNode recent = cache(
-                "", "recent", "gs://zoo/recent", "1Gi", "0", ",'status':{'lastUsed':'2026-01-01T10:00:00Z'}");
+        ObjectNode recent =
+                cache("", "recent", "gs://zoo/recent", "1Gi", "0", ",'status':{'lastUsed':'2026-01-01T10:00:00Z'}");
         ObjectNode fresh = cache("", "fresh", "gs://zoo/fresh", "1Gi", "5", "");
         NodeCachePlan plan = NodeCachePlan.of(List.of(fast), List.of(old, recent, fresh), List.of());
         assertThat(kept(plan)).containsExactly("fresh", "recent");
@@ -132,8 +135,8 @@ class NodeCachePlanTest {
         ObjectNode kept = cache("", "kept", "gs://zoo/kept", "1Gi", "1", "");
         ObjectNode hit = service("hit", "gs://zoo/kept", "");
         NodeCachePlan plan = NodeCachePlan.of(List.of(fast), List.of(kept), List.of(hit));
-        List<ObjectNode> nodes =
-                List.of(node("n1", "'gpu':'a10'"), node("n2", "'memory':'128'"), node("n3", "'gpu':'t4','memory':'64'"));
+        List<ObjectNode> nodes = List.of(
+                node("n1", "'gpu':'a10'"), node("n2", "'memory':'128'"), node("n3", "'gpu':'t4','memory':'64'"));
         ClusterSettings settings = ClusterSettings.of(InferenceServiceConfig.defaults());
         NodeCacheCluster before = new NodeCacheCluster(List.of(fast), nodes, List.of());
         NodeCacheObjects objects = new NodeCacheObjects(plan, before, settings, "nereid");
@@ -154,8 +157,7 @@ class NodeCachePlanTest {
                 .isEqualTo(tree("{'nodeStatus':{'n1':'NodeDownloaded','n2':'NodeDownloadError'},"
                         + "'copies':{'total':2,'available':1,'failed':1},'messages':{'n1':'9 bytes','n2':'403'},"
                         + "'inferenceServices':[{'namespace':'team','name':'hit'}]}"));
-        List<ObjectNode> claims =
-                new NodeCacheObjects(plan, after, settings, "nereid").claims(List.of(hit), Set.of());
+        List<ObjectNode> claims = new NodeCacheObjects(plan, after, settings, "nereid").claims(List.of(hit), Set.of());
         assertThat(claims).extracting(NodeCachePlan::name).containsExactly("kept-fast-team", "kept-fast");
         assertThat(claims.get(1).path("spec")).isEqualTo(tree("{'accessModes':['ReadWriteOnce']}"));
         assertThat(claims.get(0).at("/spec/claimRef/namespace").asText()).isEqualTo("team");
@@ -187,7 +189,8 @@ class NodeCachePlanTest {
     void agentsRunOnTheNodesOfTheirGroup() {
         ObjectNode fast = group("fast", "10Gi");
         NodeCachePlan plan = NodeCachePlan.of(List.of(fast), List.of(), List.of());
-        ObjectNode settings = tree("{'kind':'ConfigMap','data':{'localModel':'{\\\"jobNamespace\\\":\\\"jobs\\\",\\\"fsGroup\\\":77}'}}");
+        ObjectNode settings = tree(
+                "{'kind':'ConfigMap','data':{'localModel':'{\\\"jobNamespace\\\":\\\"jobs\\\",\\\"fsGroup\\\":77}'}}");
         List<ObjectNode> made = new NodeCacheObjects(
                         plan,
                         new NodeCacheCluster(List.of(fast), List.of(), List.of()),

@@ -20,8 +20,8 @@ public final class ClusterKinds {
     public static final ResourceKind INGRESS = kind("networking.k8s.io", "v1", "Ingress", "ingresses");
     public static final ResourceKind HTTP_ROUTE = kind("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
     public static final ResourceKind SCALED_OBJECT = kind("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects");
-    public static final ResourceKind VALIDATING_WEBHOOK_CONFIGURATION =
-            ofCluster("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
+    public static final ResourceKind VALIDATING_WEBHOOK_CONFIGURATION = ofCluster(
+            "admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
     public static final ResourceKind MUTATING_WEBHOOK_CONFIGURATION =
             ofCluster("admissionregistration.k8s.io", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations");
     public static final ResourceKind NODE = ofCluster("", "Node", "nodes");
@@ -30,15 +30,7 @@ public final class ClusterKinds {
     private ClusterKinds() {}
 
     private static ResourceKind ofCluster(String group, String kind, String plural) {
-        return new ResourceKind(
-                group,
-                "v1",
-                kind,
-                plural,
-                kind.toLowerCase(Locale.ROOT),
-                List.of(),
-                false,
-                List.of());
+        return new ResourceKind(group, "v1", kind, plural, kind.toLowerCase(Locale.ROOT), List.of(), false, List.of());
     }
 
     private static ResourceKind kind(String group, String version, String kind, String plural) {

@@ -107,14 +107,11 @@ public final class LocalModels implements AutoCloseable {
                 kind,
                 Set.of(),
                 "",
-                kind.equals(ResourceKinds.LOCAL_MODEL_NODE)
-                        ? ObjectCache.ObjectFilter.ALL
-                        : ObjectTrimmer::resource)));
+                kind.equals(ResourceKinds.LOCAL_MODEL_NODE) ? ObjectCache.ObjectFilter.ALL : ObjectTrimmer::resource)));
         caches.add(new ObjectCache(client, ClusterKinds.NODE, Set.of(), "", LocalModels::node));
         for (ResourceKind kind : MADE) {
             Set<String> namespaces = kind.equals(ClusterKinds.DAEMON_SET) ? Set.of(home) : Set.of();
-            caches.add(new ObjectCache(
-                    client, kind, namespaces, NodeCacheObjects.OWN, ObjectCache.ObjectFilter.ALL));
+            caches.add(new ObjectCache(client, kind, namespaces, NodeCacheObjects.OWN, ObjectCache.ObjectFilter.ALL));
         }
         this.store = new ClusterStore(client, caches, Set.of());
         this.watches = new StoreWatches(store, loop);
@@ -244,8 +241,8 @@ public final class LocalModels implements AutoCloseable {
     }
 
     private ClusterSettings settings() {
-        ObjectNode map = services.get(new ResourceStore.Key(
-                type(ResourceKinds.CONFIG_MAP), home, InferenceServiceConfig.CONFIG_MAP));
+        ObjectNode map = services.get(
+                new ResourceStore.Key(type(ResourceKinds.CONFIG_MAP), home, InferenceServiceConfig.CONFIG_MAP));
         return ClusterSettings.of(map == null ? InferenceServiceConfig.defaults() : InferenceServiceConfig.read(map));
     }
 
@@ -384,7 +381,11 @@ public final class LocalModels implements AutoCloseable {
     private void delete(ResourceKind kind, ObjectNode object) {
         JsonNode metadata = object.path("metadata");
         String namespace = metadata.path("namespace").asText("");
-        client.delete(kind, namespace.isEmpty() ? null : namespace, metadata.path("name").asText(), null);
+        client.delete(
+                kind,
+                namespace.isEmpty() ? null : namespace,
+                metadata.path("name").asText(),
+                null);
     }
 
     /** KServe's controller keeps its caches by a finalizer; what belongs to one is removed here without. */
@@ -401,9 +402,7 @@ public final class LocalModels implements AutoCloseable {
             rest.forEach(finalizers::add);
             String namespace = metadata.path("namespace").asText("");
             ObjectNode unused = client.merge(
-                    namespace.isEmpty()
-                            ? ResourceKinds.LOCAL_MODEL_CACHE
-                            : ResourceKinds.LOCAL_MODEL_NAMESPACE_CACHE,
+                    namespace.isEmpty() ? ResourceKinds.LOCAL_MODEL_CACHE : ResourceKinds.LOCAL_MODEL_NAMESPACE_CACHE,
                     namespace.isEmpty() ? null : namespace,
                     metadata.path("name").asText(),
                     patch);

@@ -38,6 +38,8 @@ public interface ModelFetcher {
     @FunctionalInterface
     interface Progress {
         /**
+         * Called as bytes arrive; an exception ends the download.
+         *
          * @param bytes downloaded so far, those of earlier attempts included
          * @param total of all; -1 while unknown
          */

@@ -219,8 +219,7 @@ final class ModelFolders {
             }
 
             @Override
-            public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException e)
-                    throws IOException {
+            public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException e) throws IOException {
                 if (e != null) {
                     throw e;
                 }

@@ -254,15 +254,16 @@ final class ModelKeeper implements AutoCloseable {
                     ErrorCode.RESOURCE_EXHAUSTED,
                     "the model has " + bytes + " bytes, more than "
                             + (own ? "modelSize, " + model.size() : "the " + most + " bytes that storageLimit leaves"),
-                    own
-                            ? "raise modelSize"
-                            : "raise storageLimit of the LocalModelNodeGroup, or delete another model");
+                    own ? "raise modelSize" : "raise storageLimit of the LocalModelNodeGroup, or delete another model");
         }
     }
 
     private static String progress(long bytes, long total) {
         return String.format(
-                Locale.ROOT, "%.1f MB%s", bytes / 1e6, total < 0 ? "" : String.format(Locale.ROOT, " of %.1f MB", total / 1e6));
+                Locale.ROOT,
+                "%.1f MB%s",
+                bytes / 1e6,
+                total < 0 ? "" : String.format(Locale.ROOT, " of %.1f MB", total / 1e6));
     }
 
     /** Ends a download, which the next keeper of the directory continues. */

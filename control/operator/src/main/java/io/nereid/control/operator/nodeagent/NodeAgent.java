@@ -96,10 +96,7 @@ public final class NodeAgent implements AutoCloseable {
      */
     public void start(Duration limit) {
         LOG.info(
-                "agent of node {} for the group {}; probes on port {}",
-                options.node(),
-                options.group(),
-                health.port());
+                "agent of node {} for the group {}; probes on port {}", options.node(), options.group(), health.port());
         ObjectCache.startAll(List.of(nodes, groups), limit);
         for (ObjectCache cache : List.of(nodes, groups)) {
             AutoCloseable unused = cache.listen((change, object) -> queue.add(LIST));

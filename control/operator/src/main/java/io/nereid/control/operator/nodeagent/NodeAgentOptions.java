@@ -15,4 +15,5 @@ import java.time.Duration;
  * @param retry after which time a failed download is tried again
  * @param healthPort the port of probes; 0 for any free one
  */
-public record NodeAgentOptions(String node, String group, Path directory, String credentials, Duration retry, int healthPort) {}
+public record NodeAgentOptions(
+        String node, String group, Path directory, String credentials, Duration retry, int healthPort) {}

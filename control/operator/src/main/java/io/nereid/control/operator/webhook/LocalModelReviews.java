@@ -56,16 +56,14 @@ final class LocalModelReviews {
             String namespace = user.path("namespace").asText("");
             String name = user.path("name").asText("");
             ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, name);
-            if (service != null
-                    && !service.path("metadata").hasNonNull("deletionTimestamp")
-                    && uses(service, source)) {
+            if (service != null && !service.path("metadata").hasNonNull("deletionTimestamp") && uses(service, source)) {
                 users.add(namespace + "/" + name);
             }
         }
         if (!users.isEmpty()) {
             throw ServingException.invalidArgument(
-                    kind.kind() + " " + cache.path("metadata").path("name").asText() + " is used by the InferenceServices "
-                            + ValidationErrors.clip(String.join(", ", users)),
+                    kind.kind() + " " + cache.path("metadata").path("name").asText()
+                            + " is used by the InferenceServices " + ValidationErrors.clip(String.join(", ", users)),
                     "delete them, or set their annotation serving.kserve.io/disable-localmodel: \"true\"");
         }
     }

@@ -96,8 +96,7 @@ class ModelKeeperTest {
     }
 
     private static Wanted wanted(String uri, long size) {
-        return new Wanted(
-                CachedModels.folder(uri), new ModelFetcher.Source(uri, "jobs", null, null, Map.of()), size);
+        return new Wanted(CachedModels.folder(uri), new ModelFetcher.Source(uri, "jobs", null, null, Map.of()), size);
     }
 
     private Path model(String uri) {
@@ -164,7 +163,8 @@ class ModelKeeperTest {
                             if (bytes == 20) {
                                 half.countDown();
                                 try {
-                                    assertThat(ended.await(30, TimeUnit.SECONDS)).isTrue();
+                                    assertThat(ended.await(30, TimeUnit.SECONDS))
+                                            .isTrue();
                                 } catch (InterruptedException e) {
                                     throw new AssertionError(e);
                                 }
@@ -243,9 +243,11 @@ class ModelKeeperTest {
         assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
         other.keep(List.of(wanted(A, 30)), 100);
         dropped.countDown();
-        await(other, states -> states.size() == 1
-                && !Files.exists(directory.resolve("downloads").resolve(CachedModels.folder(B)))
-                && fetched.contains(B));
+        await(
+                other,
+                states -> states.size() == 1
+                        && !Files.exists(directory.resolve("downloads").resolve(CachedModels.folder(B)))
+                        && fetched.contains(B));
         assertThat(model(B)).doesNotExist();
     }
 }

@@ -252,7 +252,8 @@ class WebhookClusterTest {
     private static void assertRefused(Request request, String why) {
         assertThatThrownBy(request::send)
                 .isInstanceOfSatisfying(
-                        KubernetesClientException.class, e -> assertThat(e.getCode()).isEqualTo(403))
+                        KubernetesClientException.class,
+                        e -> assertThat(e.getCode()).isEqualTo(403))
                 .hasMessageContaining(why);
     }
 
@@ -268,7 +269,10 @@ class WebhookClusterTest {
         assertRefused(
                 () -> create(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "", group, ""),
                 "spec.persistentVolumeSpec: expected hostPath.path or local.path");
-        ((ObjectNode) group.path("spec")).putObject("persistentVolumeSpec").putObject("hostPath").put("path", "/models");
+        ((ObjectNode) group.path("spec"))
+                .putObject("persistentVolumeSpec")
+                .putObject("hostPath")
+                .put("path", "/models");
         JsonNode made = create(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "", group, "");
         assertThat(made.path("spec")).isEqualTo(group.path("spec"));
 
