@@ -26,6 +26,10 @@ import io.nereid.testing.kubernetes.PodRunner;
 import io.nereid.testing.kubernetes.TestCluster;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -115,7 +119,8 @@ class LocalModelsTest {
 
     private static String state() {
         return client.list(ResourceKinds.LOCAL_MODEL_CACHE, null) + " "
-                + client.list(ResourceKinds.LOCAL_MODEL_NODE, null);
+                + client.list(ResourceKinds.LOCAL_MODEL_NODE, null) + " "
+                + status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast");
     }
 
     private static JsonNode status(ResourceKind kind, String name) {
@@ -160,6 +165,18 @@ class LocalModelsTest {
         return false;
     }
 
+    /** The writes of the operator so far. */
+    private static long writes(Operator operator) throws Exception {
+        URI page = URI.create("http://localhost:" + operator.healthPort() + "/metrics");
+        return HttpClient.newHttpClient()
+                .send(HttpRequest.newBuilder(page).build(), HttpResponse.BodyHandlers.ofString())
+                .body()
+                .lines()
+                .filter(line -> line.startsWith("nereid_operator_api_requests_total{") && !line.contains("verb=\"get\""))
+                .mapToLong(line -> (long) Double.parseDouble(line.substring(line.indexOf('}') + 2)))
+                .sum();
+    }
+
     @Test
     void aModelIsDownloadedToTheNodesOfItsGroupAndServicesStartFromThere() throws Exception {
         CountDownLatch lost = new CountDownLatch(1);
@@ -172,6 +189,14 @@ class LocalModelsTest {
                 Operator operator = new Operator(
                         new OperatorOptions(HOME, Set.of(), "models", 0, null, null), own, leases, lost::countDown)) {
             operator.start();
+            until("the problem of the settings", () -> status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast")
+                    .path("message")
+                    .asText()
+                    .contains("nereid.image of the ConfigMap inferenceservice-config is empty"));
+            client.create(
+                    ResourceKinds.CONFIG_MAP,
+                    tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config','namespace':'"
+                            + HOME + "'},'data':{'nereid':'{\\'image\\':\\'nereid:1\\'}'}}"));
             // The agents' DaemonSet with its volume, on the nodes of the group.
             until("the DaemonSet", () -> object(ClusterKinds.DAEMON_SET, HOME, "nereid-node-agent-fast") != null);
             until("the list of the node", () -> object(ResourceKinds.LOCAL_MODEL_NODE, null, "node-1") != null);
@@ -230,6 +255,11 @@ class LocalModelsTest {
                                 .equals(tree("{'total':1,'available':1}")));
                 assertThat(status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast"))
                         .isEqualTo(tree("{'used':'600','available':'424'}"));
+
+                // What is settled is not written again.
+                long writes = writes(operator);
+                LockSupport.parkNanos(Duration.ofSeconds(4).toNanos());
+                assertThat(writes(operator)).isEqualTo(writes);
 
                 // A model that does not fit, beside one that is used.
                 STORE.put("gs://zoo/big", 500);

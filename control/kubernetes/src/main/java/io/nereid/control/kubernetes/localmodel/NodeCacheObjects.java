@@ -74,6 +74,14 @@ public final class NodeCacheObjects {
                 .put("controller", true);
     }
 
+    /** Why there are no agents; empty when there can be. */
+    public String problem() {
+        return settings.section("nereid").path("image").asText("").isEmpty()
+                ? "nereid.image of the ConfigMap inferenceservice-config is empty, so that no agents run; set it to the image"
+                        + " of the operator"
+                : "";
+    }
+
     /** The volume, the claim and the DaemonSet of each group, in this order; by the name of the group. */
     public Map<String, List<ObjectNode>> agents() {
         Map<String, List<ObjectNode>> all = new TreeMap<>();

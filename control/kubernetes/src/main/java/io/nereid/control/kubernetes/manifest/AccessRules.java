@@ -124,13 +124,13 @@ final class AccessRules {
         // Models that nodes keep: the resources, whose finalizer of KServe is removed, what nodes shall keep, and
         // volumes.
         rules.add(rule(serving, READ, "localmodelcaches", "localmodelnamespacecaches", "localmodelnodegroups"));
-        rules.add(rule(serving, List.of("patch"), "localmodelcaches", "localmodelnamespacecaches"));
+        rules.add(rule(
+                serving, List.of("patch"), "localmodelcaches", "localmodelnamespacecaches", "localmodelnodegroups"));
         rules.add(rule(
                 serving,
                 List.of("get", "update", "patch"),
                 "localmodelcaches/status",
-                "localmodelnamespacecaches/status",
-                "localmodelnodegroups/status"));
+                "localmodelnamespacecaches/status"));
         rules.add(rule(serving, OWN, "localmodelnodes"));
         rules.add(rule("", READ, "nodes"));
         rules.add(rule("", OWN, "persistentvolumes", "persistentvolumeclaims"));

@@ -190,6 +190,7 @@ public final class LocalModels implements AutoCloseable {
                 queue.addAfter(ALL, PACE);
             }
         });
+        serviceWatches.follow(type(ResourceKinds.CONFIG_MAP), change -> queue.addAfter(ALL, PACE));
         queue.add(ALL);
     }
 
@@ -279,8 +280,13 @@ public final class LocalModels implements AutoCloseable {
         kinds.forEach(kind -> wanted.put(kind, new HashSet<>()));
         Map<String, String> problems = new HashMap<>();
         objects.agents().forEach((group, made) -> {
-            String problem = applied(made, stored, wanted);
-            problems.put(group, problem);
+            // Agents that run go on when the settings cannot be used.
+            if (objects.problem().isEmpty()) {
+                problems.put(group, applied(made, stored, wanted));
+            } else {
+                problems.put(group, objects.problem());
+                made.forEach(one -> wanted(wanted, one));
+            }
         });
         for (ObjectNode node : objects.nodes()) {
             String unused = applied(List.of(node), stored, wanted);
@@ -303,14 +309,12 @@ public final class LocalModels implements AutoCloseable {
                                 : ResourceKinds.LOCAL_MODEL_NAMESPACE_CACHE,
                         model.cache(),
                         NodeCacheStatus.of(model, cluster, now)));
-        groups.forEach(group -> status(
-                ResourceKinds.LOCAL_MODEL_NODE_GROUP,
+        groups.forEach(group -> groupStatus(
                 group,
                 NodeCacheStatus.ofGroup(
                         group,
                         next,
-                        problems.getOrDefault(
-                                group.path("metadata").path("name").asText(), ""))));
+                        problems.getOrDefault(group.path("metadata").path("name").asText(), ""))));
     }
 
     private static @Nullable ResourceKind kind(ObjectNode object) {
@@ -319,6 +323,13 @@ public final class LocalModels implements AutoCloseable {
             return ResourceKinds.LOCAL_MODEL_NODE;
         }
         return MADE.stream().filter(one -> one.kind().equals(name)).findFirst().orElse(null);
+    }
+
+    private static void wanted(Map<ResourceKind, Set<String>> wanted, ObjectNode object) {
+        Set<String> keys = wanted.get(kind(object));
+        if (keys != null) {
+            keys.add(key(object));
+        }
     }
 
     /**
@@ -336,7 +347,7 @@ public final class LocalModels implements AutoCloseable {
             if (kind == null) {
                 continue;
             }
-            wanted.getOrDefault(kind, new HashSet<>()).add(key(object));
+            wanted(wanted, object);
             ObjectNode there = stored.getOrDefault(kind, Map.of()).get(key(object));
             if (there != null && isReleased(kind, there, stored)) {
                 // Its claim is gone; Kubernetes binds no other claim to it.
@@ -425,6 +436,28 @@ public final class LocalModels implements AutoCloseable {
                 throw e;
             }
             queue.addAfter(ALL, PACE);
+        }
+    }
+
+    /** Groups have no status of their own in the API, as with KServe: it is a field of the resource like others. */
+    private void groupStatus(ObjectNode group, ObjectNode status) {
+        if (group.path("status").equals(status)) {
+            return;
+        }
+        ObjectNode patch = group.objectNode();
+        ObjectNode changed = patch.putObject("status");
+        group.path("status").fieldNames().forEachRemaining(changed::putNull);
+        changed.setAll(status);
+        try {
+            ObjectNode unused = client.merge(
+                    ResourceKinds.LOCAL_MODEL_NODE_GROUP,
+                    null,
+                    group.path("metadata").path("name").asText(),
+                    patch);
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
+                throw e;
+            }
         }
     }
 
