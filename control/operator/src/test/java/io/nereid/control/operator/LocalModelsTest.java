@@ -172,7 +172,8 @@ class LocalModelsTest {
                 .send(HttpRequest.newBuilder(page).build(), HttpResponse.BodyHandlers.ofString())
                 .body()
                 .lines()
-                .filter(line -> line.startsWith("nereid_operator_api_requests_total{") && !line.contains("verb=\"get\""))
+                .filter(line ->
+                        line.startsWith("nereid_operator_api_requests_total{") && !line.contains("verb=\"get\""))
                 .mapToLong(line -> (long) Double.parseDouble(line.substring(line.indexOf('}') + 2)))
                 .sum();
     }
@@ -189,14 +190,17 @@ class LocalModelsTest {
                 Operator operator = new Operator(
                         new OperatorOptions(HOME, Set.of(), "models", 0, null, null), own, leases, lost::countDown)) {
             operator.start();
-            until("the problem of the settings", () -> status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast")
-                    .path("message")
-                    .asText()
-                    .contains("nereid.image of the ConfigMap inferenceservice-config is empty"));
+            until(
+                    "the problem of the settings",
+                    () -> status(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "fast")
+                            .path("message")
+                            .asText()
+                            .contains("nereid.image of the ConfigMap inferenceservice-config is empty"));
             client.create(
                     ResourceKinds.CONFIG_MAP,
-                    tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config','namespace':'"
-                            + HOME + "'},'data':{'nereid':'{\\'image\\':\\'nereid:1\\'}'}}"));
+                    tree(
+                            "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config','namespace':'"
+                                    + HOME + "'},'data':{'nereid':'{\\'image\\':\\'nereid:1\\'}'}}"));
             // The agents' DaemonSet with its volume, on the nodes of the group.
             until("the DaemonSet", () -> object(ClusterKinds.DAEMON_SET, HOME, "nereid-node-agent-fast") != null);
             until("the list of the node", () -> object(ResourceKinds.LOCAL_MODEL_NODE, null, "node-1") != null);

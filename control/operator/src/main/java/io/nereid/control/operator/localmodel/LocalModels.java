@@ -314,7 +314,8 @@ public final class LocalModels implements AutoCloseable {
                 NodeCacheStatus.ofGroup(
                         group,
                         next,
-                        problems.getOrDefault(group.path("metadata").path("name").asText(), ""))));
+                        problems.getOrDefault(
+                                group.path("metadata").path("name").asText(), ""))));
     }
 
     private static @Nullable ResourceKind kind(ObjectNode object) {
