@@ -260,6 +260,11 @@ final class Download {
             }
             List<Part> parts = parts(object);
             object.left = parts.size();
+            long length = there ? Files.size(object.file) : 0;
+            if (parts.stream().anyMatch(part -> part.to() > length && known.has(object.index, part.number()))) {
+                // Another program has shortened the file. What would be written behind its end would leave a hole.
+                known.forget(object.index);
+            }
             for (Part part : parts) {
                 if (there && part.to() >= 0 && known.has(object.index, part.number())) {
                     bytes.addAndGet(part.to() - part.from());

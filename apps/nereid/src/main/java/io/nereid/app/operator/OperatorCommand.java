@@ -16,7 +16,7 @@ import picocli.CommandLine.Option;
 @Command(
         name = "operator",
         mixinStandardHelpOptions = true,
-        subcommands = {OperatorManifestsCommand.class, OperatorAdoptCommand.class},
+        subcommands = {OperatorManifestsCommand.class, OperatorAdoptCommand.class, NodeAgentCommand.class},
         description = {
             "Runs the Kubernetes operator: it carries out the InferenceServices and InferenceGraphs of a cluster.",
             "",

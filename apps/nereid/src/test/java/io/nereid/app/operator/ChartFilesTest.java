@@ -121,6 +121,10 @@ class ChartFilesTest {
                 one.set("certificate", after(own, rules(all, "Role", name + "-own")));
             }
         }
+        ObjectNode agent = rules.putObject("node-agent");
+        agent.set("cluster", rules(all, "ClusterRole", "nereid-node-agent"));
+        agent.set("own", rules(all, "Role", "nereid-node-agent-own"));
+        agent.set("credentials", rules(all, "ClusterRole", "nereid-node-agent-credentials"));
         return rules;
     }
 

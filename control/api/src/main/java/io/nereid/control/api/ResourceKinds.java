@@ -122,14 +122,14 @@ public final class ResourceKinds {
             List.of(ready(), reason(), age()),
             List.of("v1alpha1"));
 
-    /** KServe's LocalModelCache: a model that is downloaded before services need it. On one machine alone. */
+    /** KServe's LocalModelCache: a model that is downloaded before services need it. */
     public static final ResourceKind LOCAL_MODEL_CACHE = localModel("LocalModelCache", false, copies());
 
-    /** KServe's LocalModelNamespaceCache: the same with the credentials of its namespace. On one machine alone. */
+    /** KServe's LocalModelNamespaceCache: the same with the credentials of its namespace. */
     public static final ResourceKind LOCAL_MODEL_NAMESPACE_CACHE =
             localModel("LocalModelNamespaceCache", true, copies());
 
-    /** KServe's LocalModelNodeGroup: the limit for the sizes of models. On one machine alone. */
+    /** KServe's LocalModelNodeGroup: the limit for the sizes of models. */
     public static final ResourceKind LOCAL_MODEL_NODE_GROUP = localModel(
             "LocalModelNodeGroup",
             false,
@@ -138,7 +138,7 @@ public final class ResourceKinds {
                     new Column("Used", "string", "bytes that models have", 0, ".status.used"),
                     age()));
 
-    /** KServe's LocalModelNode: the models of one machine, written by the server. On one machine alone. */
+    /** KServe's LocalModelNode: the models of one machine, written by the server. */
     public static final ResourceKind LOCAL_MODEL_NODE = localModel("LocalModelNode", false, List.of(age()));
 
     /** Kubernetes' Secret: credentials. */
@@ -259,8 +259,8 @@ public final class ResourceKinds {
         return ALL;
     }
 
-    /** Whether a kind is carried out on one machine alone, so that a cluster has no definition of it. */
-    public static boolean isOfOneMachine(ResourceKind kind) {
+    /** Whether a kind is one of those for models that are downloaded in advance. */
+    public static boolean isLocalModel(ResourceKind kind) {
         return kind.group().equals(SERVING) && kind.kind().startsWith("LocalModel");
     }
 

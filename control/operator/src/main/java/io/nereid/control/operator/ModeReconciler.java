@@ -22,6 +22,7 @@ import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
+import io.nereid.control.operator.localmodel.LocalModels;
 import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectApplier.Refusal;
@@ -59,6 +60,7 @@ final class ModeReconciler implements ServiceReconciler {
     private final ClusterInfrastructure infrastructure;
     private final ClusterRevisions revisions;
     private final TemplateRollout rollout;
+    private final LocalModels models;
     private final StatusPacing statuses = new StatusPacing();
 
     ModeReconciler(
@@ -68,13 +70,15 @@ final class ModeReconciler implements ServiceReconciler {
             ClusterInfrastructure infrastructure,
             ClusterRevisions revisions,
             ServiceObjects objects,
-            TemplateRollout rollout) {
+            TemplateRollout rollout,
+            LocalModels models) {
         this.standard = standard;
         this.reader = reader;
         this.applier = applier;
         this.infrastructure = infrastructure;
         this.revisions = revisions;
         this.rollout = rollout;
+        this.models = models;
         this.knative = new PlanReconciler(revisions, infrastructure, (service, catalog, observed, now) -> {
             ObservedCluster cluster = reader.observe(service);
             Plan plan = RevisionPlanner.plan(service, catalog, observed, cluster, now);
@@ -97,6 +101,7 @@ final class ModeReconciler implements ServiceReconciler {
         knative.onChange(listener);
         infrastructure.onGatewayChange(listener);
         rollout.onChange(listener);
+        models.onChange(listener);
     }
 
     /** The mode of the annotation, else the one that the service runs in, else the default of its namespace. */
@@ -117,7 +122,8 @@ final class ModeReconciler implements ServiceReconciler {
     }
 
     @Override
-    public Outcome reconcile(ObjectNode service, RuntimeCatalog catalog, Instant now) {
+    public Outcome reconcile(ObjectNode stored, RuntimeCatalog catalog, Instant now) {
+        ObjectNode service = models.annotated(stored);
         Outcome outcome = inItsMode(service, catalog, now);
         List<Plan.Event> upgrade = rollout.observe(service);
         if (upgrade.isEmpty()) {

@@ -18,6 +18,7 @@ import io.nereid.control.operator.cluster.ObjectCache;
 import io.nereid.control.operator.health.HealthServer;
 import io.nereid.control.operator.install.BuiltInResources;
 import io.nereid.control.operator.leader.LeaderElection;
+import io.nereid.control.operator.localmodel.LocalModels;
 import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectTrimmer;
@@ -175,6 +176,7 @@ public final class Operator implements AutoCloseable {
                     RETIREMENT,
                     clock));
             ClusterReader reader = new ClusterReader(client, store, objects, options.namespace());
+            LocalModels models = opened(new LocalModels(client, store, options.namespace(), EventLoop.threads(clock)));
             ServiceController controller = opened(new ServiceController(
                     store,
                     metrics.counting(new ModeReconciler(
@@ -184,7 +186,8 @@ public final class Operator implements AutoCloseable {
                             infrastructure,
                             revisions,
                             objects,
-                            rollout)),
+                            rollout,
+                            models)),
                     catalogs,
                     events,
                     Retries.ofReconciliation(),
@@ -206,7 +209,12 @@ public final class Operator implements AutoCloseable {
             join(listed);
             revisions.start(SYNC);
             load.start(SYNC, autoscalers);
+            if (options.watchNamespaces().isEmpty()) {
+                // Before the first plans, which would have the services download their models.
+                models.load(SYNC);
+            }
             controller.start();
+            models.start();
             autoscalers.start();
             LOG.info("all services are watched");
             languageModels(events);

@@ -114,10 +114,10 @@ public final class Admission {
             warnings.add(site.languageModels());
         } else if (kind.equals(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG)) {
             new LanguageModelValidator(problems, warnings).config(admitted);
-        } else if (ResourceKinds.isOfOneMachine(kind)) {
+        } else if (ResourceKinds.isLocalModel(kind)) {
             // A quantity that cannot be parsed is a problem already.
             if (problems.lines().isEmpty()) {
-                new LocalModelValidator(problems, warnings).check(kind, admitted, old);
+                new LocalModelValidator(site, problems, warnings).check(kind, admitted, old);
             }
         } else {
             CoreKindAdmission.defaults(kind, admitted);

@@ -13,10 +13,12 @@ import org.jspecify.annotations.Nullable;
 
 /** Validates the kinds for models that are downloaded in advance. Confined to one admission. */
 final class LocalModelValidator {
+    private final Site site;
     private final ValidationErrors problems;
     private final List<String> warnings;
 
-    LocalModelValidator(ValidationErrors problems, List<String> warnings) {
+    LocalModelValidator(Site site, ValidationErrors problems, List<String> warnings) {
+        this.site = site;
         this.problems = problems;
         this.warnings = warnings;
     }
@@ -26,12 +28,32 @@ final class LocalModelValidator {
         JsonNode spec = resource.path("spec");
         if (kind.equals(ResourceKinds.LOCAL_MODEL_NODE_GROUP)) {
             positive("spec.storageLimit", spec.path("storageLimit"));
-            warnings.add("spec.persistentVolumeSpec and spec.persistentVolumeClaimSpec have no effect on one machine:"
-                    + " models are in the cache of the server");
+            if (site == Site.ONE_MACHINE) {
+                warnings.add(
+                        "spec.persistentVolumeSpec and spec.persistentVolumeClaimSpec have no effect on one machine:"
+                                + " models are in the cache of the server");
+            } else {
+                volume(spec.path("persistentVolumeSpec"));
+            }
         } else if (kind.equals(ResourceKinds.LOCAL_MODEL_NODE)) {
-            warnings.add("a LocalModelNode is written by the server: one that is applied has no effect");
+            // In a cluster the operator writes it, and would read the warning alone.
+            if (site == Site.ONE_MACHINE) {
+                warnings.add("a LocalModelNode is written by the server: one that is applied has no effect");
+            }
         } else {
             cache(spec, old);
+        }
+    }
+
+    /** Every node must have a folder of its own: agents that share one would remove the files of each other. */
+    private void volume(JsonNode spec) {
+        String path = spec.path("hostPath").path("path").asText("")
+                + spec.path("local").path("path").asText("");
+        if (!path.startsWith("/") || path.equals("/")) {
+            problems.add(
+                    "spec.persistentVolumeSpec",
+                    "expected hostPath.path or local.path, an absolute path on the nodes other than /, found "
+                            + ValidationErrors.clip(spec.toString()));
         }
     }
 

@@ -36,6 +36,7 @@ final class LocalModelSchemas {
                                             "namespace",
                                             "nodeGroup",
                                             "serviceAccountName")
+                                    .with(QUANTITY, "modelSize")
                                     .with(STORAGE, "storage")
                                     .required("sourceModelUri", "modelName")),
                             "localModels")

@@ -35,7 +35,7 @@ public final class CustomResourceDefinitions {
     /** The definitions of all kinds that a cluster has of KServe's group, always in the same order; new trees. */
     public static List<ObjectNode> all() {
         return ResourceKinds.all().stream()
-                .filter(kind -> kind.group().equals(ResourceKinds.SERVING) && !ResourceKinds.isOfOneMachine(kind))
+                .filter(kind -> kind.group().equals(ResourceKinds.SERVING))
                 .map(CustomResourceDefinitions::of)
                 .toList();
     }

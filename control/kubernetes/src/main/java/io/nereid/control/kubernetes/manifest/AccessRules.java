@@ -13,7 +13,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The rights of operator and gateway: for all namespaces as ClusterRoles, or for some as Roles in each of them. Secrets
+ * The rights of operator, gateway and the agents of nodes: for all namespaces as ClusterRoles, or for some as Roles in each of them. Secrets
  * are read by name, never listed, so that no credentials lie in the memory of the operator. Confined to one call.
  */
 final class AccessRules {
@@ -33,6 +33,17 @@ final class AccessRules {
     List<ObjectNode> all() {
         account("nereid-operator", services(), cluster());
         role("nereid-operator", options.namespace(), own(), "nereid-operator-own");
+        if (options.wholeCluster()) {
+            account("nereid-node-agent", List.of(), agent());
+            role(
+                    "nereid-node-agent",
+                    options.namespace(),
+                    List.of(named(rule("", READ, "configmaps"), InferenceServiceConfig.CONFIG_MAP)),
+                    "nereid-node-agent-own");
+            // Bound by an administrator, in the namespaces whose secrets the agents may use.
+            object("ClusterRole", options.clusterName() + "-node-agent-credentials", null)
+                    .set("rules", list(List.of(rule("", List.of("get"), "secrets", "serviceaccounts"))));
+        }
         if (options.has(Part.GATEWAY)) {
             List<ObjectNode> reviews = options.reviewMode().equals("off") ? List.of() : tokens();
             account("nereid-gateway", traffic(), reviews);
@@ -110,6 +121,19 @@ final class AccessRules {
         rules.add(rule(serving, READ, "clusterservingruntimes", "clusterstoragecontainers"));
         rules.add(rule(serving, List.of("create", "patch"), "clusterservingruntimes", "clusterstoragecontainers"));
         rules.add(rule("", READ, "namespaces"));
+        // Models that nodes keep: the resources, whose finalizer of KServe is removed, what nodes shall keep, and
+        // volumes.
+        rules.add(rule(serving, READ, "localmodelcaches", "localmodelnamespacecaches", "localmodelnodegroups"));
+        rules.add(rule(
+                serving, List.of("patch"), "localmodelcaches", "localmodelnamespacecaches", "localmodelnodegroups"));
+        rules.add(rule(
+                serving,
+                List.of("get", "update", "patch"),
+                "localmodelcaches/status",
+                "localmodelnamespacecaches/status"));
+        rules.add(rule(serving, OWN, "localmodelnodes"));
+        rules.add(rule("", READ, "nodes"));
+        rules.add(rule("", OWN, "persistentvolumes", "persistentvolumeclaims"));
         if (options.has(Part.WEBHOOK)) {
             rules.add(named(
                     rule(
@@ -135,11 +159,20 @@ final class AccessRules {
         rules.add(rule("discovery.k8s.io", READ, "endpointslices"));
         // Those for all namespaces.
         rules.add(rule(ResourceKinds.SERVING, READ, "llminferenceserviceconfigs"));
+        // The agents of nodes.
+        rules.add(rule("apps", OWN, "daemonsets"));
         if (options.has(Part.WEBHOOK) && options.wholeCluster()) {
             rules.add(rule("", List.of("create"), "secrets"));
             rules.add(named(rule("", List.of("get", "list", "watch", "update", "patch"), "secrets"), CERTIFICATE));
         }
         return rules;
+    }
+
+    /** What the agents of nodes read and report. */
+    private static List<ObjectNode> agent() {
+        return List.of(
+                rule(ResourceKinds.SERVING, READ, "localmodelnodes", "localmodelnodegroups"),
+                rule(ResourceKinds.SERVING, List.of("get", "update"), "localmodelnodes/status"));
     }
 
     /** What the gateway reads to route and to count. */

@@ -72,6 +72,13 @@ public final class OperatorManifests {
         if (options.has(Part.POD_MONITORS)) {
             all.addAll(template("operator-monitor", options));
         }
+        if (options.wholeCluster()) {
+            // Nodes, and most of what their models are about, are of the cluster.
+            all.addAll(template("node-agent", options));
+            if (options.has(Part.NETWORK_POLICIES)) {
+                all.addAll(template("node-agent-network", options));
+            }
+        }
         if (options.has(Part.GATEWAY)) {
             all.addAll(gateway(options));
         }

@@ -14,6 +14,7 @@ import io.nereid.control.core.component.StrategicMerge;
 import io.nereid.control.kubernetes.cluster.CaBundle;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.localmodel.CachedModels;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -45,12 +46,14 @@ final class StorageInjection {
         this.namespace = namespace;
     }
 
-    /** Adds the download of the one URI that the annotations name, or the mount of the claim that it names. */
+    /** Adds the download of the one URI that the annotations name, or the mount of the claim that has it. */
     void single(ObjectNode pod, Map<String, String> annotations) {
         String uri = annotations.get(PodNames.SOURCE_URI);
         if (uri == null || annotations.containsKey(PodNames.AGENT) || isImage(uri) || hasInitializer(pod)) {
             return;
         }
+        String cached = CachedModels.claimUri(uri, annotations);
+        uri = cached == null ? uri : cached;
         boolean readOnly = isReadOnly(annotations);
         ObjectNode main = main(pod);
         if (uri.startsWith("pvc://")) {

@@ -33,7 +33,11 @@ class CustomResourceDefinitionsTest {
                         "inferencegraphs.serving.kserve.io",
                         "clusterstoragecontainers.serving.kserve.io",
                         "llminferenceservices.serving.kserve.io",
-                        "llminferenceserviceconfigs.serving.kserve.io");
+                        "llminferenceserviceconfigs.serving.kserve.io",
+                        "localmodelcaches.serving.kserve.io",
+                        "localmodelnamespacecaches.serving.kserve.io",
+                        "localmodelnodegroups.serving.kserve.io",
+                        "localmodelnodes.serving.kserve.io");
     }
 
     @Test

@@ -143,7 +143,7 @@ class StoredByApiServerTest {
             for (JsonNode one : objects) {
                 ObjectNode resource = (ObjectNode) one;
                 ResourceKind kind = kind(resource);
-                if (kind == null || ResourceKinds.isOfOneMachine(kind)) {
+                if (kind == null) {
                     continue;
                 }
                 String key = name + "/" + kind.kind() + "/"

@@ -21,6 +21,7 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.localmodel.NodeCachePlan;
 import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
 import java.time.Instant;
@@ -30,6 +31,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -39,6 +41,8 @@ final class GoldenCase {
     private static final int ROUNDS = 40;
 
     private final String namespace;
+    private final List<ObjectNode> groups = new ArrayList<>();
+    private final List<ObjectNode> caches = new ArrayList<>();
     private final SimulatedCluster cluster = new SimulatedCluster();
     private final Map<String, ObjectNode> services = new TreeMap<>();
     private final Map<String, ObjectNode> statuses = new TreeMap<>();
@@ -160,9 +164,11 @@ final class GoldenCase {
                 }
             }
             case "ClusterStorageContainer" -> storageContainers.add(ClusterStorageContainer.read(own));
-            case "PersistentVolume", "LocalModelNodeGroup", "LocalModelCache" -> {
+            case "PersistentVolume" -> {
                 // outside the namespace
             }
+            case "LocalModelNodeGroup" -> groups.add(own);
+            case "LocalModelCache" -> caches.add(own);
             default -> {
                 meta.put("namespace", namespace);
                 cluster.put(own);
@@ -315,8 +321,12 @@ final class GoldenCase {
                 secret -> cluster.objects.get("Secret/" + secret),
                 account -> cluster.objects.get("ServiceAccount/" + account),
                 operatorConfigMaps::get);
-        StandardPlan plan =
-                StandardPlanner.plan(services.get(name), catalog, observed, Instant.parse("2026-01-01T00:00:00Z"));
+        NodeCachePlan cached = NodeCachePlan.of(groups, caches, List.copyOf(services.values()));
+        StandardPlan plan = StandardPlanner.plan(
+                cached.annotated(Objects.requireNonNull(services.get(name))),
+                catalog,
+                observed,
+                Instant.parse("2026-01-01T00:00:00Z"));
         boolean changed = !plan.status().equals(status);
         statuses.put(name, plan.status().deepCopy());
         Set<String> desired = new LinkedHashSet<>();

@@ -9,7 +9,12 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.config.InferenceServiceConfig;
+import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
+import io.nereid.control.kubernetes.localmodel.NodeCacheCluster;
+import io.nereid.control.kubernetes.localmodel.NodeCacheObjects;
+import io.nereid.control.kubernetes.localmodel.NodeCachePlan;
 import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
 import io.nereid.testing.kubernetes.TestCluster;
 import java.io.IOException;
@@ -178,6 +183,77 @@ class InstallationTest {
         assertThat(can(gateway, "watch", "services", "-n", "default")).isEqualTo("no");
         assertThat(can(gateway, "get", "configmaps/inferenceservice-config", "-n", "small"))
                 .isEqualTo("yes");
+    }
+
+    @Test
+    void agentsOfNodesReadTheirListAndOnlyTheSecretsThatAreGranted() throws Exception {
+        ManifestOptions options = options("cached", ManifestOptions.DEFAULT_PARTS);
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                file(options).toString());
+        String agent = "cached:nereid-node-agent";
+        assertThat(can(agent, "watch", "localmodelnodes.serving.kserve.io")).isEqualTo("yes");
+        assertThat(can(agent, "get", "localmodelnodegroups.serving.kserve.io")).isEqualTo("yes");
+        assertThat(can(agent, "update", "localmodelnodes.serving.kserve.io", "--subresource=status"))
+                .isEqualTo("yes");
+        assertThat(can(agent, "update", "localmodelnodes.serving.kserve.io")).isEqualTo("no");
+        assertThat(can(agent, "get", "configmaps/inferenceservice-config", "-n", "cached"))
+                .isEqualTo("yes");
+        assertThat(can(agent, "get", "secrets", "-n", "cached")).isEqualTo("no");
+        cluster.kubectl("create", "namespace", "granted");
+        cluster.kubectl(
+                "create",
+                "rolebinding",
+                "nereid-node-agent",
+                "-n",
+                "granted",
+                "--clusterrole=nereid-cached-node-agent-credentials",
+                "--serviceaccount=" + agent);
+        assertThat(can(agent, "get", "secrets/storage-config", "-n", "granted")).isEqualTo("yes");
+        assertThat(can(agent, "list", "secrets", "-n", "granted")).isEqualTo("no");
+        assertThat(can(agent, "get", "secrets", "-n", "default")).isEqualTo("no");
+        String operator = "cached:nereid-operator";
+        assertThat(can(operator, "create", "daemonsets.apps", "-n", "cached")).isEqualTo("yes");
+        assertThat(can(operator, "create", "daemonsets.apps", "-n", "default")).isEqualTo("no");
+        assertThat(can(operator, "create", "persistentvolumes")).isEqualTo("yes");
+        assertThat(can(operator, "delete", "localmodelcaches.serving.kserve.io"))
+                .isEqualTo("no");
+        assertThat(can(operator, "patch", "nodes")).isEqualTo("no");
+    }
+
+    @Test
+    void podsOfAgentsPassTheRestrictedPodSecurityStandard() throws Exception {
+        ManifestOptions options = options("agents", ManifestOptions.DEFAULT_PARTS);
+        cluster.kubectl(
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "-f",
+                file(options).toString());
+        ObjectNode group = (ObjectNode) JSON.readTree("""
+                {"metadata":{"name":"fast","uid":"1"},"spec":{"storageLimit":"1Gi","persistentVolumeSpec":{"hostPath":{"path":"/models"},
+                "nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"gpu","operator":"Exists"}]}]}}},
+                "persistentVolumeClaimSpec":{}}}
+                """);
+        ObjectNode map = JSON.createObjectNode().put("kind", "ConfigMap");
+        map.putObject("data").put("nereid", "{\"image\":\"nereid:1\"}");
+        ObjectNode set = new NodeCacheObjects(
+                        NodeCachePlan.of(List.of(group), List.of(), List.of()),
+                        new NodeCacheCluster(List.of(group), List.of(), List.of()),
+                        ClusterSettings.of(InferenceServiceConfig.read(map)),
+                        "agents")
+                .agents()
+                .get("fast")
+                .get(2);
+        ObjectNode pod = JSON.createObjectNode().put("apiVersion", "v1").put("kind", "Pod");
+        pod.putObject("metadata").put("name", "agent").put("namespace", "agents");
+        pod.set("spec", set.at("/spec/template/spec"));
+        Path file = Files.createTempFile(directory, "agent", ".json");
+        Files.writeString(file, pod.toString());
+        assertThat(cluster.kubectl("create", "-f", file.toString())).contains("created");
     }
 
     private static ManifestOptions.Gateways gateways(String zone, boolean fromPodLabel, String reviews) {

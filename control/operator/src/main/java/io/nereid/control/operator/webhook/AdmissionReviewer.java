@@ -30,14 +30,22 @@ final class AdmissionReviewer {
 
     private final Admission admission;
     private final Admission latest;
+    private final @Nullable LocalModelReviews localModels;
+
+    /** A reviewer that judges resources by themselves. */
+    AdmissionReviewer(Admission admission, Admission latest) {
+        this(admission, latest, null);
+    }
 
     /**
      * @param admission judges every resource, from what this replica knows
      * @param latest judges again what would be refused, from what the API server has at that time
+     * @param localModels judges caches of models beside the other resources; null for not at all
      */
-    AdmissionReviewer(Admission admission, Admission latest) {
+    AdmissionReviewer(Admission admission, Admission latest, @Nullable LocalModelReviews localModels) {
         this.admission = admission;
         this.latest = latest;
+        this.localModels = localModels;
     }
 
     /**
@@ -52,6 +60,9 @@ final class AdmissionReviewer {
         ObjectNode response = (ObjectNode) answer.get("response");
         try {
             List<String> warnings = warnings(request);
+            if (localModels != null) {
+                localModels.check(request);
+            }
             response.put("allowed", true);
             if (!warnings.isEmpty()) {
                 warnings.forEach(response.putArray("warnings")::add);

@@ -78,7 +78,9 @@ public final class WebhookServer implements AutoCloseable {
             int port, Path certificate, ClusterAdmissionContext context, ClusterClient client, String home) {
         this.pods = new PodMutator(context, client, home);
         this.reviewer = new AdmissionReviewer(
-                new Admission(context, Site.KUBERNETES), new Admission(context.latest(), Site.KUBERNETES));
+                new Admission(context, Site.KUBERNETES),
+                new Admission(context.latest(), Site.KUBERNETES),
+                new LocalModelReviews(client));
         ServerOptions options = ServerOptions.builder()
                 .listen(
                         "0.0.0.0",

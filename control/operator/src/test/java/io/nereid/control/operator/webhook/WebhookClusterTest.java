@@ -3,6 +3,7 @@
 package io.nereid.control.operator.webhook;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -100,7 +101,7 @@ class WebhookClusterTest {
                 {"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"nereid"},
                 "webhooks":[{"name":"validation.nereid.io","admissionReviewVersions":["v1"],"sideEffects":"None",
                 "failurePolicy":"Ignore","timeoutSeconds":5,"clientConfig":{"url":"https://127.0.0.1:PORT/validate"},
-                "rules":[{"apiGroups":["serving.kserve.io"],"apiVersions":["*"],"operations":["CREATE","UPDATE"],"resources":["*"]}]}]}
+                "rules":[{"apiGroups":["serving.kserve.io"],"apiVersions":["*"],"operations":["CREATE","UPDATE","DELETE"],"resources":["*"]}]}]}
                 """.replace("PORT", Integer.toString(port)));
         cluster.kubectl("apply", "-f", configuration.toString());
         keeper = new CertificateKeeper(client, Clock.system(), OPERATOR, OPERATOR, hosts);
@@ -210,7 +211,7 @@ class WebhookClusterTest {
             for (JsonNode one : objects) {
                 ResourceKind kind = ResourceKinds.byKind(
                         one.path("apiVersion").asText(), one.path("kind").asText());
-                if (kind == null || !kind.group().equals(ResourceKinds.SERVING) || ResourceKinds.isOfOneMachine(kind)) {
+                if (kind == null || !kind.group().equals(ResourceKinds.SERVING)) {
                     continue;
                 }
                 ObjectNode sent = (ObjectNode) one;
@@ -240,6 +241,65 @@ class WebhookClusterTest {
         assertThat(messages.get("refused/InferenceService/1digit"))
                 .startsWith("admission webhook \"validation.nereid.io\" denied the request: InferenceService 1digit is"
                         + " invalid");
+    }
+
+    private static ObjectNode cache(ResourceKind kind, String name, String uri, String group) throws IOException {
+        return (ObjectNode) JSON.readTree("{\"apiVersion\":\"serving.kserve.io/v1alpha1\",\"kind\":\"" + kind.kind()
+                + "\",\"metadata\":{\"name\":\"" + name + "\"},\"spec\":{\"sourceModelUri\":\"" + uri
+                + "\",\"modelSize\":\"1Gi\",\"nodeGroups\":[\"" + group + "\"]}}");
+    }
+
+    private static void assertRefused(Request request, String why) {
+        assertThatThrownBy(request::send)
+                .isInstanceOfSatisfying(
+                        KubernetesClientException.class,
+                        e -> assertThat(e.getCode()).isEqualTo(403))
+                .hasMessageContaining(why);
+    }
+
+    @Test
+    void cachesOfModelsAreCheckedAndKeptWhileServicesUseThem() throws Exception {
+        namespace("cached");
+        ResourceKind kind = ResourceKinds.LOCAL_MODEL_CACHE;
+        ResourceKind own = ResourceKinds.LOCAL_MODEL_NAMESPACE_CACHE;
+        ObjectNode group = (ObjectNode) JSON.readTree("""
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"LocalModelNodeGroup","metadata":{"name":"checked"},
+                "spec":{"storageLimit":"1Gi","persistentVolumeSpec":{"nfs":{"server":"a","path":"/b"}},"persistentVolumeClaimSpec":{}}}
+                """);
+        assertRefused(
+                () -> create(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "", group, ""),
+                "spec.persistentVolumeSpec: expected hostPath.path or local.path");
+        ((ObjectNode) group.path("spec"))
+                .putObject("persistentVolumeSpec")
+                .putObject("hostPath")
+                .put("path", "/models");
+        JsonNode made = create(ResourceKinds.LOCAL_MODEL_NODE_GROUP, "", group, "");
+        assertThat(made.path("spec")).isEqualTo(group.path("spec"));
+
+        ObjectNode stored = (ObjectNode) create(kind, "", cache(kind, "checked", "gs://checked/iris", "checked"), "");
+        assertRefused(
+                () -> create(kind, "", cache(kind, "second", "gs://checked/iris", "checked"), ""),
+                "the LocalModelCache checked has the sourceModelUri gs://checked/iris already");
+        assertRefused(
+                () -> create(own, "cached", cache(own, "own", "gs://checked/iris", "missing"), ""),
+                "there is no LocalModelNodeGroup missing");
+        ObjectNode moved = stored.deepCopy();
+        ((ObjectNode) moved.path("spec")).put("sourceModelUri", "gs://checked/other");
+        assertRefused(
+                () -> JSON.readTree(cluster.client().raw(path(kind, "") + "/checked", "PUT", moved.toString())),
+                "spec.sourceModelUri: cannot be changed");
+
+        ObjectNode service = (ObjectNode) JSON.readTree("""
+                {"apiVersion":"serving.kserve.io/v1beta1","kind":"InferenceService","metadata":{"name":"iris"},
+                "spec":{"predictor":{"sklearn":{"storageUri":"gs://checked/iris"}}}}
+                """);
+        create(ResourceKinds.INFERENCE_SERVICE, "cached", service, "");
+        stored.set("status", JSON.readTree("{\"inferenceServices\":[{\"namespace\":\"cached\",\"name\":\"iris\"}]}"));
+        cluster.client().raw(path(kind, "") + "/checked/status", "PUT", stored.toString());
+        Request deletion = () -> JSON.readTree(cluster.client().raw(path(kind, "") + "/checked", "DELETE", null));
+        assertRefused(deletion, "LocalModelCache checked is used by the InferenceServices cached/iris");
+        cluster.kubectl("delete", "isvc", "iris", "-n", "cached");
+        assertThat(deletion.send().path("status").asText()).isEqualTo("Success");
     }
 
     @Test
