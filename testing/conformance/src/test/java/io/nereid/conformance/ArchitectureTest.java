@@ -148,6 +148,7 @@ class ArchitectureTest {
             Map.entry("GrpcServerCall", "one state machine: a gRPC call with flow control in both directions"),
             Map.entry("Worker", "both directions of the protocol with a Python worker process"),
             Map.entry("WriteHandler", "create, update, patch and delete share one path through admission"),
+            Map.entry("PoolPlacement", "one owner: the state of a pool and every decision about it"),
             Map.entry("RevisionActivator", "one lock: waiting, limits and counts of a revision"),
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
