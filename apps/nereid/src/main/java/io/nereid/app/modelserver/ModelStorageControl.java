@@ -81,7 +81,8 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
         synchronized (this) {
             String model = state.id().model();
             if (state.phase() != Phase.GONE && state.phase() != Phase.FAILED) {
-                alive.computeIfAbsent(model, name -> new HashSet<>()).add(state.id().version());
+                alive.computeIfAbsent(model, name -> new HashSet<>())
+                        .add(state.id().version());
                 return;
             }
             Set<Long> versions = alive.get(model);
@@ -142,26 +143,44 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
 
     private CompletionStage<Void> place(String model, StorageLease lease) {
         Placed before;
-        synchronized (this) {
-            before = models.put(model, new Placed(ManagedModel.of(model, lease.path()), lease));
-        }
         try {
-            send();
+            ManagedModel read = ModelServerFlags.served(
+                            model, lease.path(), "", List.of("--model_name=" + model), System.getenv(), null)
+                    .model();
+            synchronized (this) {
+                before = models.put(model, new Placed(read, lease));
+            }
         } catch (RuntimeException e) {
-            restore(model, before, lease);
+            lease.close();
             return CompletableFuture.failedStage(e);
         }
-        return engine.load(model, LoadOptions.NONE).handleAsync((done, failure) -> {
-            if (failure == null) {
-                if (before != null) {
-                    before.lease.close();
-                }
-                return done;
+        try {
+            List<String> names = send().getOrDefault(model, List.of());
+            if (!names.equals(List.of(model))) {
+                throw ServingException.invalidArgument(
+                        "the storage URI of model '" + model + "' has several models: " + String.join(", ", names)
+                                + " (expected: one)",
+                        "name the folder of one of them");
             }
+        } catch (RuntimeException e) {
             restore(model, before, lease);
-            send();
-            throw ServingException.from(failure);
-        }, thread);
+            var unused = send();
+            return CompletableFuture.failedStage(e);
+        }
+        return engine.load(model, LoadOptions.NONE)
+                .handleAsync(
+                        (done, failure) -> {
+                            if (failure == null) {
+                                if (before != null) {
+                                    before.lease.close();
+                                }
+                                return done;
+                            }
+                            restore(model, before, lease);
+                            var unused = send();
+                            throw ServingException.from(failure);
+                        },
+                        thread);
     }
 
     /** After a load that failed: what was there before is aspired again. */
@@ -174,12 +193,12 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
         failed.close();
     }
 
-    private void send() {
+    private Map<String, List<String>> send() {
         List<ManagedModel> all = new ArrayList<>();
         synchronized (this) {
             models.values().forEach(placed -> all.add(placed.model));
         }
-        var unused = source.place(all);
+        return source.place(all);
     }
 
     @Override
@@ -206,7 +225,7 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                     });
                     return;
                 }
-                send();
+                Object sent = send();
                 placed.lease.close();
                 if (idle) {
                     done.complete(null);

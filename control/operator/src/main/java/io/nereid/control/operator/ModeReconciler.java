@@ -81,7 +81,12 @@ final class ModeReconciler implements ServiceReconciler {
             ObservedCluster cluster = reader.observe(service);
             if (SharedPlacement.isShared(service)) {
                 return RevisionPlanner.plan(
-                        service, catalog, observed, cluster, now, context -> new SharedForms(service, context, cluster));
+                        service,
+                        catalog,
+                        observed,
+                        cluster,
+                        now,
+                        context -> new SharedForms(service, context, cluster));
             }
             Plan plan = RevisionPlanner.plan(service, catalog, observed, cluster, now);
             TemplateRollout.Planned planned = rollout.planned(service, plan.status(), catalog);

@@ -30,8 +30,7 @@ public final class PoolObjects {
     private static final int GRPC = 8081;
 
     /** Callers without credentials may do what those of a server of one model may; models are the operator's to load. */
-    private static final String ROLES =
-            """
+    private static final String ROLES = """
             anonymous: [pool-client]
             roles:
               pool-client:
@@ -46,9 +45,7 @@ public final class PoolObjects {
     /** The name of the pool of a runtime, in a namespace; that of its Deployment, Service and ConfigMap too. */
     public static String name(String runtime) {
         String name = "nereid-pool-" + runtime;
-        return name.length() <= 63
-                ? name
-                : name.substring(0, 52) + "-" + Integer.toHexString(runtime.hashCode());
+        return name.length() <= 63 ? name : name.substring(0, 52) + "-" + Integer.toHexString(runtime.hashCode());
     }
 
     /** The volumes of a pool's pod: the cache of models, and the rules of access. */
@@ -180,7 +177,11 @@ public final class PoolObjects {
         labels.put(GatewayObjects.SLICE_SERVICE, GatewayObjects.privateService(revision));
         labels.put("endpointslice.kubernetes.io/managed-by", "nereid-operator");
         ObjectNode slice = owner.object(
-                "discovery.k8s.io/v1", "EndpointSlice", sliceName(revision), labels, Map.of(GatewayObjects.TABLE, table(holders)));
+                "discovery.k8s.io/v1",
+                "EndpointSlice",
+                sliceName(revision),
+                labels,
+                Map.of(GatewayObjects.TABLE, table(holders)));
         boolean six = !holders.isEmpty() && holders.get(0).address().contains(":");
         slice.put("addressType", six ? "IPv6" : "IPv4");
         slice.putArray("ports");

@@ -66,8 +66,7 @@ public final class SharedForms implements WorkloadForms {
      * @param max the most pods of the pool
      * @param pod the specification of the pool's pods
      */
-    public record SharedModel(
-            String pool, String uri, long bytes, boolean pinned, int min, int max, JsonNode pod) {}
+    public record SharedModel(String pool, String uri, long bytes, boolean pinned, int min, int max, JsonNode pod) {}
 
     /** What a workload loads in a pool; null for one with pods of its own. */
     public static @Nullable SharedModel model(Workload workload) {
@@ -135,7 +134,8 @@ public final class SharedForms implements WorkloadForms {
         labels.put("component", plan.component().text());
         labels.put(SharedPlacement.POOL, pool);
         Map<String, String> annotations = new LinkedHashMap<>();
-        annotations.put(URI, spec.model() == null ? "" : String.valueOf(spec.model().storageUri()));
+        annotations.put(
+                URI, spec.model() == null ? "" : String.valueOf(spec.model().storageUri()));
         annotations.put(SharedPlacement.MEMORY, Long.toString(SharedPlacement.memory(service)));
         annotations.put(SharedPlacement.PINNED, Boolean.toString(SharedPlacement.pinned(service)));
         SharedPlacement.pods(selection.chosen()).forEach((name, pods) -> annotations.put(name, Integer.toString(pods)));
@@ -157,8 +157,7 @@ public final class SharedForms implements WorkloadForms {
                 annotations);
         ObjectNode identity = Trees.object();
         identity.put("pool", pool);
-        return new WorkloadPlan(
-                plan.component(), plan.name(), workload, null, plan.extension(), selection, identity);
+        return new WorkloadPlan(plan.component(), plan.name(), workload, null, plan.extension(), selection, identity);
     }
 
     /** The pod of the runtime as a server without a model, which the operator gives models. */
@@ -196,7 +195,10 @@ public final class SharedForms implements WorkloadForms {
         main.set("env", variables);
         PoolObjects.mount(pod, main);
         if (!main.path("lifecycle").hasNonNull("preStop")) {
-            main.withObject("/lifecycle").putObject("preStop").putObject("sleep").put("seconds", DRAIN_SECONDS);
+            main.withObject("/lifecycle")
+                    .putObject("preStop")
+                    .putObject("sleep")
+                    .put("seconds", DRAIN_SECONDS);
         }
         if (!pod.hasNonNull("terminationGracePeriodSeconds")) {
             pod.put("terminationGracePeriodSeconds", GRACE_SECONDS);

@@ -72,7 +72,8 @@ public final class SharedPlacement {
         String uri = model.path("storageUri").asText("");
         int colon = uri.indexOf("://");
         if (colon <= 0) {
-            throw refused("spec.predictor.model.storageUri is '" + uri + "' (expected: a URI such as gs://models/iris)");
+            throw refused(
+                    "spec.predictor.model.storageUri is '" + uri + "' (expected: a URI such as gs://models/iris)");
         }
         String scheme = uri.substring(0, colon).toLowerCase(Locale.ROOT);
         if (VOLUMES.contains(scheme)) {
@@ -95,7 +96,8 @@ public final class SharedPlacement {
 
     private static ServingException refused(String what) {
         return ServingException.invalidArgument(
-                "a service with the annotation " + PLACEMENT + ": shared has no pods of its own, so it cannot have " + what,
+                "a service with the annotation " + PLACEMENT + ": shared has no pods of its own, so it cannot have "
+                        + what,
                 "remove that, or the annotation");
     }
 
@@ -121,8 +123,8 @@ public final class SharedPlacement {
         int max = number(runtime, MAX_PODS, Math.max(min, DEFAULT_MAX));
         if (max < min) {
             throw ServingException.invalidArgument(
-                    "the runtime '" + runtime.name() + "' has " + MIN_PODS + ": " + min + " and " + MAX_PODS + ": " + max
-                            + " (expected: a maximum of at least the minimum)",
+                    "the runtime '" + runtime.name() + "' has " + MIN_PODS + ": " + min + " and " + MAX_PODS + ": "
+                            + max + " (expected: a maximum of at least the minimum)",
                     "raise " + MAX_PODS);
         }
         return Map.of(MIN_PODS, min, MAX_PODS, max);

@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -308,6 +309,15 @@ final class ModelPool {
         held.remove(name);
         draining.remove(name);
         placement.lost(name, now);
+        if (placement.pods().isEmpty()) {
+            // No pod can take them now: those in use are loaded by the next one that comes, the most used first.
+            affected.stream()
+                    .filter(service -> service.used
+                            && now - service.usedAt
+                                    <= PlacementSettings.DEFAULT.inUse().toNanos())
+                    .sorted(Comparator.comparingDouble((PooledService service) -> -service.rate))
+                    .forEach(service -> wanted.add(service.name()));
+        }
         affected.forEach(service -> {
             publish(service);
             update(service);
@@ -489,16 +499,19 @@ final class ModelPool {
     }
 
     private void publish(PooledService service) {
-        tables.publish(service, holders(service), false).whenCompleteAsync((done, failure) -> {
-            if (failure != null) {
-                LOG.warn(
-                        "pool {}: the pods of model {} are not written: {}",
-                        pool,
-                        service.name(),
-                        ServingException.from(failure).describe());
-                service.unpublished = true;
-            }
-        }, owner);
+        tables.publish(service, holders(service), false)
+                .whenCompleteAsync(
+                        (done, failure) -> {
+                            if (failure != null) {
+                                LOG.warn(
+                                        "pool {}: the pods of model {} are not written: {}",
+                                        pool,
+                                        service.name(),
+                                        ServingException.from(failure).describe());
+                                service.unpublished = true;
+                            }
+                        },
+                        owner);
     }
 
     private void update(PooledService service) {
@@ -527,6 +540,11 @@ final class ModelPool {
                 concurrency += Math.max(0, load.concurrency() - load.waiting());
             }
             busy += concurrency;
+            service.rate = requests;
+            if (requests > 0 || concurrency > 0) {
+                service.used = true;
+                service.usedAt = now;
+            }
             placement.observe(service.name(), Math.round(requests), Math.round(concurrency * 1e9), now);
             if (service.failure != null && now - service.retryAt >= 0) {
                 retry(service, now);
@@ -574,7 +592,9 @@ final class ModelPool {
     int desired(int now) {
         long time = clock.nanos();
         int decided = scaler.decide(
-                        time, Math.max(1, ready()), WorkingSet.of(placement.demand(), HIT_RATE).bytes())
+                        time,
+                        Math.max(1, ready()),
+                        WorkingSet.of(placement.demand(), HIT_RATE).bytes())
                 .pods();
         if (scarce) {
             decided = Math.max(decided, now + 1);

@@ -98,6 +98,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         JsonNode pod;
         int replicas;
         boolean known;
+
         @Nullable String applied;
 
         Running(String namespace, String name, ModelPool pool, JsonNode pod) {
@@ -121,11 +122,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         this.clock = clock;
         this.keys = new PoolKeys(client, namespace);
         this.slices = new ObjectCache(
-                client,
-                ClusterKinds.ENDPOINT_SLICE,
-                watchNamespaces,
-                PoolObjects.OF_POOL,
-                ObjectTrimmer::resource);
+                client, ClusterKinds.ENDPOINT_SLICE, watchNamespaces, PoolObjects.OF_POOL, ObjectTrimmer::resource);
         this.servers = new HttpPoolServers(pod -> keyOfPod.getOrDefault(pod.uid(), ""));
         this.tables = new EndpointTables(client, load);
     }
@@ -279,11 +276,15 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
 
     private static ModelPool.Size size(SharedModel model) {
         ObjectNode main = Trees.named(model.pod().path("containers"), PodNames.MAIN);
-        JsonNode limits = main == null ? model.pod().path("limits") : main.path("resources").path("limits");
+        JsonNode limits = main == null
+                ? model.pod().path("limits")
+                : main.path("resources").path("limits");
         String memory = limits.path("memory").asText("");
         String cpu = limits.path("cpu").asText("");
         long bytes = memory.isEmpty() ? DEFAULT_MEMORY : Quantity.parse(memory).units();
-        int workers = cpu.isEmpty() ? 1 : (int) Math.max(1, Math.ceil(Quantity.parse(cpu).amount()));
+        int workers = cpu.isEmpty()
+                ? 1
+                : (int) Math.max(1, Math.ceil(Quantity.parse(cpu).amount()));
         return new ModelPool.Size((long) (MODELS * bytes), workers, model.min(), model.max());
     }
 
@@ -343,7 +344,10 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         for (ObjectNode slice : slices.all()) {
             JsonNode metadata = slice.path("metadata");
             if (metadata.path("namespace").asText().equals(namespace)
-                    && metadata.path("labels").path(PoolObjects.OF_POOL).asText().equals(name)) {
+                    && metadata.path("labels")
+                            .path(PoolObjects.OF_POOL)
+                            .asText()
+                            .equals(name)) {
                 own.add(slice);
             }
         }

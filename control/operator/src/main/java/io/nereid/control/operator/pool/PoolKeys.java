@@ -87,7 +87,8 @@ final class PoolKeys {
             secret = client.create(ResourceKinds.SECRET, made);
         }
         try {
-            byte[] found = Base64.getDecoder().decode(secret.path("data").path(FIELD).asText());
+            byte[] found =
+                    Base64.getDecoder().decode(secret.path("data").path(FIELD).asText());
             if (found.length >= BYTES) {
                 root = found;
                 return found;

@@ -29,6 +29,14 @@ final class PooledService {
     /** What it waits for; null for nothing. */
     @Nullable Failure waiting;
 
+    /** Requests a second, as the gateways reported them last. */
+    double rate;
+
+    /** When it had a request last, in nanoseconds of the clock; only with {@link #used}. */
+    long usedAt;
+
+    boolean used;
+
     /** When a failed load is tried again, in nanoseconds of the clock. */
     long retryAt;
 
