@@ -26,6 +26,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -136,6 +137,13 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
         String uri = options.storageUri();
         if (uri == null) {
             return engine.load(model, options);
+        }
+        String scheme = uri.substring(0, Math.max(0, uri.indexOf(':'))).toLowerCase(Locale.ROOT);
+        if (scheme.equals("file") || scheme.equals("pvc")) {
+            return CompletableFuture.failedStage(ServingException.of(
+                    ErrorCode.PERMISSION_DENIED,
+                    "storage URI '" + uri + "' names files of the server (expected: a store such as gs://models/iris)",
+                    "upload the model to a store, or let the operator add it to the repository"));
         }
         return storage.fetch(StorageRequest.of(uri), ProgressListener.none())
                 .thenComposeAsync(lease -> place(model, lease), thread);
