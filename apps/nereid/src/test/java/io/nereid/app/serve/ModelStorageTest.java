@@ -134,7 +134,9 @@ class ModelStorageTest {
 
         assertThat(load(uri("/broken/model.onnx"))).startsWith("400").contains("load failed for model 'iris'");
         assertThat(load(uri("/nothing"))).startsWith("404");
-        assertThat(post("/v2/models/iris/infer", ROW)).as("the former model serves").startsWith("200");
+        assertThat(post("/v2/models/iris/infer", ROW))
+                .as("the former model serves")
+                .startsWith("200");
         assertThat(load(uri("/other/model.onnx"))).as("another file").startsWith("200");
         assertThat(post("/v2/models/iris/infer", ROW)).startsWith("200");
 

@@ -96,8 +96,9 @@ class SharedFormsTest {
                 first.revisions(),
                 first.status());
         Plan second = plan(service("iris", "gs://models/2"), ready);
-        assertThat(second.workloads()).singleElement().satisfies(workload -> assertThat(workload.revision())
-                .isEqualTo("iris-predictor-00001"));
+        assertThat(second.workloads())
+                .singleElement()
+                .satisfies(workload -> assertThat(workload.revision()).isEqualTo("iris-predictor-00001"));
         assertThat(model(second).uri()).isEqualTo("gs://models/2");
         assertThat(second.status().path("url").asText()).isEqualTo("http://iris-default.example.com");
         assertThat(second.status().toString()).contains("\"status\":\"True\",\"type\":\"PredictorReady\"");

@@ -57,7 +57,7 @@ final class EndpointTables implements PoolTables, AutoCloseable {
             return written;
         }
         CompletableFuture<Void> done = new CompletableFuture<>();
-        written.whenComplete((unused, failure) -> {
+        Object unusedToo = written.whenComplete((unused, failure) -> {
             long pause = failure == null ? UNDERWAY_MILLIS : AGAIN_MILLIS;
             after(lane, pause).execute(() -> {
                 if (failure == null) {
@@ -80,7 +80,7 @@ final class EndpointTables implements PoolTables, AutoCloseable {
             PooledService service, List<String> revisions, String pool, List<Holder> holders, boolean followed) {
         String namespace = service.owner.namespace();
         for (String revision : revisions) {
-            Object stored = client.apply(
+            Object unused = client.apply(
                     ClusterKinds.ENDPOINT_SLICE, PoolObjects.slice(service.owner, revision, pool, holders));
             if (followed) {
                 try {

@@ -147,7 +147,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
             execute(() -> look(namespace, pool));
         });
         slices.start(limit);
-        Object timer = owner.scheduleWithFixedDelay(this::tick, 1, 1, TimeUnit.SECONDS);
+        Object unusedTimer = owner.scheduleWithFixedDelay(this::tick, 1, 1, TimeUnit.SECONDS);
     }
 
     private void execute(Runnable task) {
@@ -299,12 +299,12 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
                     int wanted = first ? existing(running, replicas) : replicas;
                     PoolKeys.Key key = keys.of(running.namespace, running.name);
                     ObjectNode deployment = PoolObjects.deployment(running.namespace, running.name, pod, wanted);
-                    Object map = client.apply(
+                    Object unusedMap = client.apply(
                             ResourceKinds.CONFIG_MAP,
                             PoolObjects.access(running.namespace, running.name, key.id(), key.sha256()));
-                    Object service =
+                    Object unusedService =
                             client.apply(ClusterKinds.SERVICE, PoolObjects.service(running.namespace, running.name));
-                    Object stored = client.apply(ClusterKinds.DEPLOYMENT, deployment);
+                    Object unusedStored = client.apply(ClusterKinds.DEPLOYMENT, deployment);
                     execute(() -> {
                         running.known = true;
                         running.applied = deployment.toString();

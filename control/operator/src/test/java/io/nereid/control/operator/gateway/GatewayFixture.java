@@ -14,8 +14,8 @@ import io.nereid.control.core.Route.IngressRule;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
@@ -130,7 +130,8 @@ public final class GatewayFixture implements AutoCloseable {
     /** The load of a revision in the last second. */
     public RevisionLoad load(String namespace, String revision) {
         return sampler.last().revisions().stream()
-                .filter(one -> one.namespace().equals(namespace) && one.revision().equals(revision))
+                .filter(one ->
+                        one.namespace().equals(namespace) && one.revision().equals(revision))
                 .findFirst()
                 .orElse(new RevisionLoad(namespace, revision, 0, 0, 0, 0, 0));
     }

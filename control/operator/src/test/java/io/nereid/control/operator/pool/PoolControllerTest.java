@@ -18,12 +18,12 @@ import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.pool.PoolObjects;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.gateway.RevisionLoad;
 import io.nereid.control.operator.revision.LoadSource;
-import io.nereid.control.gateway.activator.WakeListener;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
@@ -105,8 +105,7 @@ class PoolControllerTest {
                 .withRequestRetryBackoffLimit(0)
                 .build();
         client = new KubernetesClientBuilder().withConfig(config).build();
-        controller = new PoolController(
-                new ClusterClient(client), Set.of(), "nereid", new NoLoad(), Clock.system());
+        controller = new PoolController(new ClusterClient(client), Set.of(), "nereid", new NoLoad(), Clock.system());
     }
 
     @AfterEach
@@ -157,7 +156,8 @@ class PoolControllerTest {
         String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
         keys.add(String.valueOf(exchange.getRequestHeaders().getFirst("x-api-key")));
         if (path.endsWith("/load")) {
-            models.add(path.split("/")[4] + " " + JSON.readTree(body).at("/parameters/storage_uri").asText());
+            models.add(path.split("/")[4] + " "
+                    + JSON.readTree(body).at("/parameters/storage_uri").asText());
         }
         answer(exchange, 200, path.endsWith("/index") ? "[]" : "{}");
     }
@@ -225,7 +225,9 @@ class PoolControllerTest {
         assertThat(made.at("/spec/replicas").asInt()).isEqualTo(2);
         assertThat(made.at("/spec/template/metadata/labels/nereid.io~1pool-of").asText())
                 .isEqualTo(POOL);
-        assertThat(stored.get("/api/v1/namespaces/default/services/" + POOL).at("/spec/clusterIP").asText())
+        assertThat(stored.get("/api/v1/namespaces/default/services/" + POOL)
+                        .at("/spec/clusterIP")
+                        .asText())
                 .isEqualTo("None");
         assertThat(controller.state("default", "iris").phase()).isEqualTo(Phase.PENDING);
 
@@ -242,13 +244,13 @@ class PoolControllerTest {
         assertThat(table.at("/metadata/labels/kubernetes.io~1service-name").asText())
                 .isEqualTo("iris-predictor-00001-private");
         assertThat(table.at("/metadata/ownerReferences/0/name").asText()).isEqualTo("iris");
-        until(
-                "the service is ready",
-                () -> controller.state("default", "iris").phase() == Phase.READY);
+        until("the service is ready", () -> controller.state("default", "iris").phase() == Phase.READY);
 
         // The pods know a digest of the key alone.
-        String rules = stored.get("/api/v1/namespaces/default/configmaps/" + POOL).toString();
-        String secret = stored.get("/api/v1/namespaces/nereid/secrets/nereid-pools").toString();
+        String rules =
+                stored.get("/api/v1/namespaces/default/configmaps/" + POOL).toString();
+        String secret =
+                stored.get("/api/v1/namespaces/nereid/secrets/nereid-pools").toString();
         assertThat(keys).singleElement().satisfies(key -> {
             assertThat(key).startsWith("nrd_");
             assertThat(rules).doesNotContain(key.substring(20)).contains("sha256", key.substring(4, 16));

@@ -92,7 +92,8 @@ class PoolServingTest {
             http.setExecutor(threads);
             http.createContext("/", this::answer);
             http.start();
-            holder = new Holder(name, name + "-uid", "127.0.0.1", http.getAddress().getPort(), 0, "");
+            holder = new Holder(
+                    name, name + "-uid", "127.0.0.1", http.getAddress().getPort(), 0, "");
             running.add(this);
         }
 
@@ -168,7 +169,7 @@ class PoolServingTest {
         gateway.measure();
         gateway.onWake((namespace, revision) ->
                 owner.execute(() -> pool.wake(revision.substring(0, revision.indexOf("-predictor")))));
-        Object ticks = owner.scheduleWithFixedDelay(
+        Object unusedTicks = owner.scheduleWithFixedDelay(
                 () -> pool.tick((service, revision) -> gateway.load("default", revision)), 1, 1, TimeUnit.SECONDS);
         PodServer first = join("pod-1");
         PodServer second = join("pod-2");
@@ -238,7 +239,9 @@ class PoolServingTest {
         stopping.countDown();
         clients.shutdown();
         assertThat(clients.awaitTermination(60, TimeUnit.SECONDS)).isTrue();
-        assertThat(lost).as("lost of " + answers + ", with " + loads + " loads and " + unloads + " unloads").isEmpty();
+        assertThat(lost)
+                .as("lost of " + answers + ", with " + loads + " loads and " + unloads + " unloads")
+                .isEmpty();
         assertThat(third.models.size() + second.models.size()).isLessThanOrEqualTo(16);
     }
 }
