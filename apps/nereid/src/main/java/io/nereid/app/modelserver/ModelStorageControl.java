@@ -182,7 +182,7 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                                 if (before != null) {
                                     before.lease.close();
                                 }
-                                return done;
+                                return null;
                             }
                             restore(model, before, lease);
                             var unused = send();
@@ -191,12 +191,15 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                         thread);
     }
 
-    /** After a load that failed: what was there before is aspired again. */
+    /** After a load that failed: what was there before is aspired again, unless another load has replaced it by now. */
     private synchronized void restore(String model, @Nullable Placed before, StorageLease failed) {
-        if (before == null) {
-            models.remove(model);
-        } else {
-            models.put(model, before);
+        Placed there = models.get(model);
+        if (there != null && there.lease.equals(failed)) {
+            if (before == null) {
+                models.remove(model);
+            } else {
+                models.put(model, before);
+            }
         }
         failed.close();
     }
@@ -233,7 +236,7 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                     });
                     return;
                 }
-                Object sent = send();
+                Object unusedNames = send();
                 placed.lease.close();
                 if (idle) {
                     done.complete(null);
