@@ -51,7 +51,7 @@ final class ModelPool {
     private static final Duration SETTLED = Duration.ofSeconds(60);
 
     private final String pool;
-    private final Size size;
+    private final PoolSize size;
     private final PoolServers servers;
     private final PoolTables tables;
     private final Executor owner;
@@ -79,20 +79,10 @@ final class ModelPool {
     private boolean settled;
     private boolean scarce;
 
-    /**
-     * What a pod of the pool offers.
-     *
-     * @param memoryBytes for models
-     * @param workers requests that it computes at once
-     * @param min the fewest pods
-     * @param max the most pods
-     */
-    record Size(long memoryBytes, int workers, int min, int max) {}
-
     /** @param changes is called for a service whose state has changed */
     ModelPool(
             String pool,
-            Size size,
+            PoolSize size,
             PoolServers servers,
             PoolTables tables,
             Executor owner,
@@ -106,16 +96,7 @@ final class ModelPool {
         this.clock = clock;
         this.changes = changes;
         this.startedAt = clock.nanos();
-        this.scaler = new PoolScaler(new PoolScaler.Settings(
-                size.min,
-                size.max,
-                size.workers,
-                size.memoryBytes,
-                0.6,
-                0.85,
-                Duration.ofSeconds(60),
-                Duration.ofSeconds(6),
-                Duration.ofMinutes(5)));
+        this.scaler = new PoolScaler(size.scaling());
     }
 
     boolean isEmpty() {
@@ -205,7 +186,7 @@ final class ModelPool {
             return;
         }
         if (!placement.table().pods(name).isEmpty()) {
-            // The gateways have not seen the table, or somebody has changed it.
+            // The gateways have not seen the table, or it was changed.
             publish(service);
             return;
         }
@@ -275,7 +256,7 @@ final class ModelPool {
     private void join(Holder holder, Set<String> names) {
         long now = clock.nanos();
         LOG.info("pool {}: pod {} joins with {} models", pool, holder.name(), names.size());
-        placement.join(new PooledPod(holder.name(), size.memoryBytes, size.workers, LOAD_SLOTS), now);
+        placement.join(new PooledPod(holder.name(), size.memoryBytes(), size.workers(), LOAD_SLOTS), now);
         Set<String> unknown = new HashSet<>();
         for (String name : names) {
             PooledService service = services.get(name);
@@ -599,7 +580,7 @@ final class ModelPool {
         if (scarce) {
             decided = Math.max(decided, now + 1);
         }
-        decided = Math.min(decided, size.max);
+        decided = Math.min(decided, size.max());
         // After a start, the load is not known for as long as it takes to be sure that fewer pods are enough.
         return settled ? decided : Math.max(decided, now);
     }

@@ -274,7 +274,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         return running;
     }
 
-    private static ModelPool.Size size(SharedModel model) {
+    private static PoolSize size(SharedModel model) {
         ObjectNode main = Trees.named(model.pod().path("containers"), PodNames.MAIN);
         JsonNode limits = main == null
                 ? model.pod().path("limits")
@@ -285,7 +285,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         int workers = cpu.isEmpty()
                 ? 1
                 : (int) Math.max(1, Math.ceil(Quantity.parse(cpu).amount()));
-        return new ModelPool.Size((long) (MODELS * bytes), workers, model.min(), model.max());
+        return new PoolSize((long) (MODELS * bytes), workers, model.min(), model.max());
     }
 
     /** Writes the objects of a pool, if they are not as they shall be; on a thread of its own. */

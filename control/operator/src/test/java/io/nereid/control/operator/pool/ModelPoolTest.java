@@ -104,7 +104,7 @@ class ModelPoolTest {
 
     private final Deque<Runnable> tasks = new ArrayDeque<>();
     private final ModelPool pool = new ModelPool(
-            "default/pool", new ModelPool.Size(200 * MIB, 2, 1, 4), servers, published, tasks::add, clock, s -> {});
+            "default/pool", new PoolSize(200 * MIB, 2, 1, 4), servers, published, tasks::add, clock, s -> {});
 
     private final List<PoolPod> pods = new ArrayList<>();
 

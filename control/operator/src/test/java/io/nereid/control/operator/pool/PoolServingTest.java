@@ -72,13 +72,7 @@ class PoolServingTest {
     };
 
     private final ModelPool pool = new ModelPool(
-            "default/pool",
-            new ModelPool.Size(8 * 16 * MIB, 2, 1, 4),
-            servers,
-            tables,
-            owner,
-            Clock.system(),
-            service -> {});
+            "default/pool", new PoolSize(8 * 16 * MIB, 2, 1, 4), servers, tables, owner, Clock.system(), service -> {});
 
     /** A pod with the repository API and models that answer with the pod's name. */
     private final class PodServer {
