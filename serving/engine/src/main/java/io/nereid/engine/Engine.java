@@ -7,6 +7,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.CacheStoreProvider;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.Experimental;
 import io.nereid.base.ServingException;
 import io.nereid.engine.cache.ResponseCache;
@@ -315,6 +316,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     @Override
     public CompletionStage<Void> load(String model, LoadOptions options) {
+        if (options.storageUri() != null) {
+            return CompletableFuture.failedStage(ServingException.of(
+                    ErrorCode.PERMISSION_DENIED,
+                    "model '" + model + "' is not loaded: clients may not name storage URIs to this server",
+                    "start it with --allow-model-storage, or load a model of its repository"));
+        }
         return sources.load(model, options);
     }
 

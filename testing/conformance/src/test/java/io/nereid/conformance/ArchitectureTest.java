@@ -116,9 +116,9 @@ class ArchitectureTest {
         control/local | io.nereid.control.local | . localmodel spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
-        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd localmodel manifest pod revision standard | base control/api control/core
+        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd localmodel manifest pod pool revision standard | base control/api control/core
         control/operator | io.nereid.control.operator | . access adopt gateway nodeagent upgrade webhook | base tensor observe transport-api transport control/api \
-            control/core control/plane control/autoscaling control/gateway control/kubernetes
+            control/core control/plane control/autoscaling control/placement control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api
         serving/transform | io.nereid.transform | . | base tensor json observe spi transport-api
         serving/payload | io.nereid.payload | . | base tensor observe transport-api
@@ -150,6 +150,7 @@ class ArchitectureTest {
             Map.entry("GrpcServerCall", "one state machine: a gRPC call with flow control in both directions"),
             Map.entry("Worker", "both directions of the protocol with a Python worker process"),
             Map.entry("WriteHandler", "create, update, patch and delete share one path through admission"),
+            Map.entry("PoolPlacement", "one owner: the state of a pool and every decision about it"),
             Map.entry("RevisionActivator", "one lock: waiting, limits and counts of a revision"),
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),

@@ -96,6 +96,12 @@ public final class ControlFlags {
     List<String> storageAllow = new ArrayList<>();
 
     @Option(
+            names = "--allow-model-storage",
+            description = "Let clients that may load models name the storage URI of a model in a load request, which"
+                    + " the server fetches with its own credentials, as far as --storage-allow permits.")
+    boolean modelStorage;
+
+    @Option(
             names = "--ingress-domain",
             paramLabel = "DOMAIN",
             description =
@@ -165,12 +171,26 @@ public final class ControlFlags {
     }
 
     StorageOptions storage() {
+        return storage(onLoopback());
+    }
+
+    private StorageOptions storage(boolean ofThisMachine) {
         Path where = cache != null ? cache : home("XDG_CACHE_HOME", ".cache").resolve("nereid/models");
         Map<String, String> environment = System.getenv();
         StorageOptions options = StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
         options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes())
-                .withAccess(StorageAccess.of(storageAllow, onLoopback(), environment));
+                .withAccess(StorageAccess.of(storageAllow, ofThisMachine, environment));
         return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
+    }
+
+    /** Whether models come by storage URI, so that there may be no repository. */
+    public boolean loadsByUri() {
+        return control || modelStorage;
+    }
+
+    /** From where clients may load models by storage URI; null for nowhere. */
+    public @Nullable StorageOptions modelStorage() {
+        return modelStorage && !control ? storage(false) : null;
     }
 
     /**
@@ -187,16 +207,18 @@ public final class ControlFlags {
 
     /** Rejects options that require {@code --control} when it is not set. */
     public void check() {
-        if (!control
-                && (directory != null
-                        || cache != null
-                        || pvcRoot != null
-                        || ingressDomain != null
-                        || !storageAllow.isEmpty()
-                        || !hosts.isEmpty())) {
+        if (control && modelStorage) {
             throw ServingException.invalidArgument(
-                    "--control-directory, --control-host, --ingress-domain, --model-cache, --pvc-root and"
-                            + " --storage-allow need --control",
+                    "--allow-model-storage does not go with --control",
+                    "apply an InferenceService with the storageUri, or omit --control");
+        }
+        if (!control && (directory != null || ingressDomain != null || !hosts.isEmpty())) {
+            throw ServingException.invalidArgument(
+                    "--control-directory, --control-host and --ingress-domain need --control", "add --control");
+        }
+        if (!control && !modelStorage && (cache != null || pvcRoot != null || !storageAllow.isEmpty())) {
+            throw ServingException.invalidArgument(
+                    "--model-cache, --pvc-root and --storage-allow need --control or --allow-model-storage",
                     "add --control");
         }
         StorageAccess.of(storageAllow, false, Map.of());

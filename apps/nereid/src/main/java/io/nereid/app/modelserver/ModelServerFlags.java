@@ -200,6 +200,22 @@ public final class ModelServerFlags {
             arguments.add("--model_layout=" + modelLayout);
         }
         arguments.addAll(others);
+        return served(name, directory, modelFormat, arguments, environment, batcher());
+    }
+
+    /**
+     * Decides how a folder is served as KServe's servers do. Reads it.
+     *
+     * @param format empty to determine it by the files
+     * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION for what cannot be served
+     */
+    static ServedModel served(
+            String name,
+            Path directory,
+            String format,
+            List<String> arguments,
+            Map<String, String> environment,
+            Workload.@Nullable Batcher batcher) {
         Map<String, String> variables = new HashMap<>();
         environment.forEach((variable, value) -> {
             if (variable.startsWith("MLSERVER_") || variable.equals("PREDICT_PROBA")) {
@@ -210,14 +226,7 @@ public final class ModelServerFlags {
         Workload.Artifact artifact =
                 new Workload.Artifact(directory.toUri().toString(), directory.toString(), null, Map.of(), null, null);
         Workload.Model form = new Workload.Model(
-                List.of(artifact),
-                modelFormat,
-                null,
-                "v2",
-                "",
-                arguments,
-                variables,
-                JsonNodeFactory.instance.objectNode());
+                List.of(artifact), format, null, "v2", "", arguments, variables, JsonNodeFactory.instance.objectNode());
         Workload workload = new Workload(
                 "",
                 name,
@@ -229,7 +238,7 @@ public final class ModelServerFlags {
                 0,
                 Duration.ZERO,
                 null,
-                batcher(),
+                batcher,
                 Map.of(),
                 Map.of());
         return ServedModel.of(workload, directory);

@@ -4,6 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.config.EffectiveOptions;
 import io.nereid.app.config.ServeConfiguration;
+import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;
@@ -42,12 +43,17 @@ final class ClientFlags {
     ServeConfiguration configuration = ServeConfiguration.plain(List.of());
 
     /** What clients may do, and what the console shows. */
-    NereidServer.ClientRules rules(boolean explicitLoads, boolean metrics, List<Path> missing, CommandSpec serve) {
+    NereidServer.ClientRules rules(
+            boolean explicitLoads,
+            boolean metrics,
+            List<Path> missing,
+            @Nullable StorageOptions modelStorage,
+            CommandSpec serve) {
         Supplier<String> settings = console == Switch.off
                 ? null
                 : () -> EffectiveOptions.document(EffectiveOptions.of(
                                 serve.commandLine().getParseResult(), configuration, System.getenv(), true))
                         .toString();
-        return new NereidServer.ClientRules(explicitLoads, requestLogRoot, metrics, missing, settings);
+        return new NereidServer.ClientRules(explicitLoads, requestLogRoot, metrics, missing, settings, modelStorage);
     }
 }

@@ -8,6 +8,7 @@ import io.nereid.app.console.ConsoleCodec;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
 import io.nereid.app.modelserver.ModelServer;
+import io.nereid.app.modelserver.ModelStorageControl;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
@@ -35,6 +36,8 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.Source;
 import io.nereid.spi.management.ModelControl;
+import io.nereid.storage.Storage;
+import io.nereid.storage.request.StorageOptions;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceManager;
 import io.nereid.tracing.TraceOptions;
@@ -80,6 +83,7 @@ public final class NereidServer {
     private final @Nullable EventLoops loops;
     private final @Nullable ControlPlane control;
     private final @Nullable ModelServer models;
+    private final @Nullable ModelStorageControl stored;
     private final AccessControl access;
     private final @Nullable ConsoleCodec console;
     private final List<ProtocolCodec> codecs;
@@ -93,16 +97,18 @@ public final class NereidServer {
      * @param metrics whether they may read metrics
      * @param missing repositories without which the server is not ready
      * @param settings writes the options in force as the web console shows them; null for a server without console
+     * @param modelStorage from where they may load models by storage URI; null for nowhere
      */
     public record ClientRules(
             boolean explicitLoads,
             @Nullable Path requestLogRoot,
             boolean metrics,
             List<Path> missing,
-            @Nullable Supplier<String> settings) {
+            @Nullable Supplier<String> settings,
+            @Nullable StorageOptions modelStorage) {
         /** Rules of a server with metrics and without console, all of whose repositories exist. */
         public ClientRules(boolean explicitLoads, @Nullable Path requestLogRoot) {
-            this(explicitLoads, requestLogRoot, true, List.of(), null);
+            this(explicitLoads, requestLogRoot, true, List.of(), null, null);
         }
     }
 
@@ -144,7 +150,7 @@ public final class NereidServer {
         RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());
-        if (controlled != null || served != null) {
+        if (controlled != null || served != null || rules.modelStorage() != null) {
             sources.add(placed);
         }
         this.engine = new Engine(
@@ -154,7 +160,12 @@ public final class NereidServer {
         engine.onState(this::log);
         recorder.allowClientLogs(rules.requestLogRoot());
         this.access = access;
-        ModelControl clients = new ClientModelControl(engine, recorder, rules.explicitLoads(), rules.missing());
+        this.stored = rules.modelStorage() == null
+                ? null
+                : new ModelStorageControl(
+                        engine, placed, new Storage(rules.modelStorage(), clock, plugins.storageProviders()));
+        ModelControl clients = new ClientModelControl(
+                stored == null ? engine : stored, recorder, rules.explicitLoads(), rules.missing());
         InferenceEngine guarded = access.guard(recorder);
         this.lists = new ModelListReloader(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
@@ -371,6 +382,9 @@ public final class NereidServer {
         if (control != null) {
             control.beginDrain();
         }
+        if (stored != null) {
+            stored.beginDrain();
+        }
         engine.beginDrain();
         if (console != null) {
             console.close(); // its streams have no end of their own
@@ -384,6 +398,9 @@ public final class NereidServer {
             models.close();
         }
         lists.close();
+        if (stored != null) {
+            stored.close();
+        }
         engine.close(limit);
         recorder.close();
         codecPool.shutdown();

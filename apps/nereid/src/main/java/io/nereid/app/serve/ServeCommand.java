@@ -297,7 +297,7 @@ public final class ServeCommand implements Callable<Integer> {
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
         RepositoryRoots repositories =
-                RepositoryRoots.of(roots, tfs.lists() || control.control || served != null, triton.keepsServing());
+                RepositoryRoots.of(roots, tfs.lists() || control.loadsByUri() || served != null, triton.keepsServing());
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
@@ -319,6 +319,7 @@ public final class ServeCommand implements Callable<Integer> {
                         modelControlMode == null || modelControlMode == Mode.explicit,
                         triton.allowMetrics,
                         repositories.missing(),
+                        control.modelStorage(),
                         spec),
                 control.control ? control : null,
                 served,

@@ -65,7 +65,7 @@ class RoutePermissionsTest {
                 TraceOptions.OFF,
                 Logging.configure(Logging.Format.TEXT, Level.OFF),
                 new AccessControl(AccessOptions.none(Clock.system())),
-                new NereidServer.ClientRules(true, null, true, List.of(), () -> "[]"),
+                new NereidServer.ClientRules(true, null, true, List.of(), () -> "[]", null),
                 null);
         List<ProtocolCodec> codecs = server.codecs();
         boolean unused = server.stop(Duration.ofSeconds(1));

@@ -19,6 +19,8 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.CaBundle;
 import io.nereid.control.kubernetes.cluster.ClusterSettings;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
+import io.nereid.control.kubernetes.pool.SharedForms;
+import io.nereid.control.kubernetes.pool.SharedPlacement;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
@@ -81,6 +83,15 @@ final class ModeReconciler implements ServiceReconciler {
         this.models = models;
         this.knative = new PlanReconciler(revisions, infrastructure, (service, catalog, observed, now) -> {
             ObservedCluster cluster = reader.observe(service);
+            if (SharedPlacement.isShared(service)) {
+                return RevisionPlanner.plan(
+                        service,
+                        catalog,
+                        observed,
+                        cluster,
+                        now,
+                        context -> new SharedForms(service, context, cluster));
+            }
             Plan plan = RevisionPlanner.plan(service, catalog, observed, cluster, now);
             TemplateRollout.Planned planned = rollout.planned(service, plan.status(), catalog);
             Map<ObjectKey, ObjectNode> stored =
@@ -110,6 +121,9 @@ final class ModeReconciler implements ServiceReconciler {
         String annotated = metadata.path("annotations").path(MODE).asText("");
         if (!annotated.isEmpty()) {
             return DeploymentMode.of(annotated);
+        }
+        if (SharedPlacement.isShared(service)) {
+            return DeploymentMode.KNATIVE;
         }
         DeploymentMode before =
                 DeploymentMode.of(service.path("status").path("deploymentMode").asText(""));
@@ -145,6 +159,19 @@ final class ModeReconciler implements ServiceReconciler {
                             "DeploymentModeNotSupported",
                             "this operator carries out the deployment modes Standard and Knative; set the annotation "
                                     + MODE + " to one of them",
+                            now),
+                    List.of(),
+                    null);
+        }
+        if (mode == DeploymentMode.STANDARD && SharedPlacement.isShared(service)) {
+            // What runs stays as it is.
+            return new Outcome(
+                    UnsupportedStatus.of(
+                            service.path("status"),
+                            "PlacementNotSupported",
+                            "the annotation " + SharedPlacement.PLACEMENT + " has no effect in the deployment mode"
+                                    + " Standard, whose requests do not pass the gateway; set the annotation " + MODE
+                                    + " to Knative, or remove one of them",
                             now),
                     List.of(),
                     null);

@@ -23,6 +23,7 @@ import io.nereid.control.operator.objects.ClusterReader;
 import io.nereid.control.operator.objects.ObjectApplier;
 import io.nereid.control.operator.objects.ObjectTrimmer;
 import io.nereid.control.operator.objects.ServiceObjects;
+import io.nereid.control.operator.pool.PoolController;
 import io.nereid.control.operator.revision.ClusterInfrastructure;
 import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
@@ -165,12 +166,15 @@ public final class Operator implements AutoCloseable {
                     clock,
                     // An installation with a webhook has the one for pods, too.
                     KserveTemplates.of(client, options.webhook() != null));
+            PoolController pools =
+                    opened(new PoolController(client, options.watchNamespaces(), options.namespace(), load, clock));
             ClusterInfrastructure infrastructure = opened(new ClusterInfrastructure(
                     store,
                     objects,
                     applier,
                     autoscalers,
                     load,
+                    pools,
                     new ClusterInfrastructure.Gateways(options.namespace(), GATEWAY),
                     rollout,
                     RETIREMENT,
@@ -208,11 +212,15 @@ public final class Operator implements AutoCloseable {
             store.start(SYNC);
             join(listed);
             revisions.start(SYNC);
-            load.start(SYNC, autoscalers);
+            load.start(SYNC, (namespace, revision) -> {
+                autoscalers.wake(namespace, revision);
+                pools.wake(namespace, revision);
+            });
             if (options.watchNamespaces().isEmpty()) {
                 // Before the first plans, which would have the services download their models.
                 models.load(SYNC);
             }
+            pools.start(SYNC);
             controller.start();
             models.start();
             autoscalers.start();

@@ -71,6 +71,10 @@ public final class ModelCopy {
         state.updateAndGet(s -> s | CLOSED);
     }
 
+    void used(long now) {
+        lastUsed.accumulateAndGet(now, (a, b) -> b - a > 0 ? b : a);
+    }
+
     boolean isIdle() {
         return (state.get() & ~CLOSED) == 0;
     }

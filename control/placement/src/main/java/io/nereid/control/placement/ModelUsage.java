@@ -20,6 +20,12 @@ final class ModelUsage {
         used(now);
     }
 
+    void add(long begun, long busy, long now) {
+        requests.add(begun);
+        busyNanos.add(Math.max(0, busy));
+        used(now);
+    }
+
     void end(long busy) {
         busyNanos.add(Math.max(0, busy));
     }

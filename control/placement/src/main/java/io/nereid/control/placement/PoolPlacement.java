@@ -150,6 +150,43 @@ public final class PoolPlacement {
         return place(model, LoadTask.Reason.DEMAND, now);
     }
 
+    /**
+     * Takes over a model that a pod has already, as after a restart of the owner: it counts as a load that runs, whose end
+     * the caller reports with {@link #loaded} or {@link #loadFailed}.
+     *
+     * @return false when the pod or the model is unknown, the pod has the model, or it has no memory for it
+     */
+    public boolean adopt(String name, String podName, long now) {
+        PodState pod = pods.get(podName);
+        ModelState model = models.get(name);
+        if (pod == null || model == null || pod.draining || pod.memory.holds(name) || pod.memory.free() < model.bytes) {
+            return false;
+        }
+        LoadTask waiting = model.waiting.get(podName);
+        if (waiting != null) {
+            cancel(model, waiting);
+        }
+        pod.memory.reserve(name, model.bytes, model.model.pinned());
+        model.loading.add(podName);
+        pod.loading++;
+        return true;
+    }
+
+    /**
+     * Counts requests of a model that others than the threads of this process have sent, such as gateways. Unknown names
+     * are ignored.
+     *
+     * @param requests how many have begun
+     * @param busyNanos how long they have occupied workers, all together
+     */
+    public void observe(String name, long requests, long busyNanos, long now) {
+        ModelState model = models.get(name);
+        if (model != null && requests + busyNanos > 0) {
+            model.usage.add(requests, busyNanos, now);
+            model.copies.values().forEach(copy -> copy.used(now));
+        }
+    }
+
     /** A load has ended. What was not ordered, or was on a pod that is lost, is ignored. */
     public void loaded(String name, String podName, long measuredBytes, long now) {
         PodState pod = pods.get(podName);

@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
 final class AccessRules {
     static final String CERTIFICATE = "nereid-webhook-certificate";
     static final String LEASE = "nereid-operator";
+    private static final String POOL_KEY = "nereid-pools";
 
     private static final List<String> READ = List.of("get", "list", "watch");
     private static final List<String> OWN = List.of("get", "list", "watch", "create", "update", "patch", "delete");
@@ -108,7 +109,8 @@ final class AccessRules {
                 rule("gateway.networking.k8s.io", OWN, "httproutes"),
                 rule("keda.sh", OWN, "scaledobjects"),
                 rule("", READ, "pods", "persistentvolumeclaims", "serviceaccounts"),
-                rule("discovery.k8s.io", READ, "endpointslices"),
+                // Those with the pods that have a model of a pool are the operator's own.
+                rule("discovery.k8s.io", OWN, "endpointslices"),
                 rule("", List.of("get"), "secrets"),
                 // Those with the revisions and models of services, and with the authorities of stores.
                 rule("", OWN, "configmaps"),
@@ -161,8 +163,10 @@ final class AccessRules {
         rules.add(rule(ResourceKinds.SERVING, READ, "llminferenceserviceconfigs"));
         // The agents of nodes.
         rules.add(rule("apps", OWN, "daemonsets"));
+        // The key by which models are loaded in pools.
+        rules.add(rule("", List.of("create"), "secrets"));
+        rules.add(named(rule("", List.of("get"), "secrets"), POOL_KEY));
         if (options.has(Part.WEBHOOK) && options.wholeCluster()) {
-            rules.add(rule("", List.of("create"), "secrets"));
             rules.add(named(rule("", List.of("get", "list", "watch", "update", "patch"), "secrets"), CERTIFICATE));
         }
         return rules;

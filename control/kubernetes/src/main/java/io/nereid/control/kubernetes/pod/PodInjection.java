@@ -71,6 +71,14 @@ public final class PodInjection {
         storage.several(pod, uris, storageContainer, annotations);
     }
 
+    /** Adds the credentials of the pod's service account to its server, which fetches models itself. */
+    public void credentials(ObjectNode pod) {
+        ObjectNode main = Trees.named(pod.path("containers"), PodNames.MAIN);
+        if (main != null) {
+            credentials.ofAccount(StorageCredentials.account(pod), Map.of(), main, pod);
+        }
+    }
+
     private static void accelerator(ObjectNode pod, Map<String, String> annotations) {
         String selector = annotations.get(PodNames.GROUP + "gke-accelerator");
         if (selector == null) {

@@ -47,6 +47,15 @@ public final class GatewayObjects {
     /** The name of the port of a gateway's Service at which it reports its load. */
     public static final String STATISTICS_PORT = "stats";
 
+    /**
+     * The annotation of an EndpointSlice that the operator writes: a text that is different for other pods. Gateways report
+     * which one they follow, under the name of the slice after {@link #SLICE_PREFIX}.
+     */
+    public static final String TABLE = "nereid.io/placement-table";
+
+    /** What comes before the name of an EndpointSlice where gateways report what they follow; no service has a slash. */
+    public static final String SLICE_PREFIX = "endpointslices/";
+
     private GatewayObjects() {}
 
     /** The name of the headless Service of a revision. */

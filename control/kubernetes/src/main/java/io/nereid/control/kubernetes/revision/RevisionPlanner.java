@@ -9,6 +9,7 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.ObservedState;
 import io.nereid.control.core.Plan;
 import io.nereid.control.core.Revision;
+import io.nereid.control.core.component.WorkloadForms;
 import io.nereid.control.core.plan.Planner;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.ChosenRuntime;
@@ -90,6 +91,20 @@ public final class RevisionPlanner {
      */
     public static Plan plan(
             ObjectNode resource, RuntimeCatalog catalog, ObservedState observed, ObservedCluster cluster, Instant now) {
+        return plan(resource, catalog, observed, cluster, now, context -> new PodWorkloads(context, cluster));
+    }
+
+    /**
+     * As {@link #plan(ObjectNode, RuntimeCatalog, ObservedState, ObservedCluster, Instant)}, with other forms than pods of the
+     * service's own.
+     */
+    public static Plan plan(
+            ObjectNode resource,
+            RuntimeCatalog catalog,
+            ObservedState observed,
+            ObservedCluster cluster,
+            Instant now,
+            WorkloadForms.Factory forms) {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
@@ -99,7 +114,6 @@ public final class RevisionPlanner {
                 .put(InferenceServiceDefaulter.MODE_ANNOTATION, "Knative");
         ChosenRuntime.keep(
                 whole, catalog, observed.status(), !observed.workloads().isEmpty());
-        return Planner.plan(
-                InferenceService.read(whole), catalog, observed, now, context -> new PodWorkloads(context, cluster));
+        return Planner.plan(InferenceService.read(whole), catalog, observed, now, forms);
     }
 }

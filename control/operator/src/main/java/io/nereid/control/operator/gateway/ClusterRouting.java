@@ -394,6 +394,14 @@ final class ClusterRouting {
         if (known != null && known.service.equals(service)) {
             update(known);
         }
+        String table = annotation(slice, GatewayObjects.TABLE);
+        if (!table.isEmpty()) {
+            // The operator waits for this before it unloads a model of a pool.
+            followed(
+                    namespace(slice),
+                    GatewayObjects.SLICE_PREFIX + name(slice),
+                    change == Change.Kind.DELETED ? FollowedRoute.NONE : FollowedRoute.digest(table));
+        }
     }
 
     @GuardedBy("this") private void update(Revision revision) {

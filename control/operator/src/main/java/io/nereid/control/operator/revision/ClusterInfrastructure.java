@@ -16,9 +16,14 @@ import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.pool.PoolObjects;
+import io.nereid.control.kubernetes.pool.SharedForms;
+import io.nereid.control.kubernetes.pool.SharedForms.SharedModel;
+import io.nereid.control.kubernetes.pool.SharedPlacement;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionObjects;
 import io.nereid.control.kubernetes.revision.RevisionPlanner;
+import io.nereid.control.kubernetes.revision.RevisionSettings;
 import io.nereid.control.kubernetes.revision.RevisionStates;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.objects.ObjectApplier;
@@ -78,6 +83,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     private final ObjectApplier applier;
     private final RevisionAutoscalers autoscalers;
     private final LoadSource load;
+    private final SharedModels pools;
     private final Gateways gateways;
     private final TemplateRollout rollout;
     private final Duration retirement;
@@ -106,6 +112,7 @@ public final class ClusterInfrastructure implements Infrastructure {
             ObjectApplier applier,
             RevisionAutoscalers autoscalers,
             LoadSource load,
+            SharedModels pools,
             Gateways gateways,
             TemplateRollout rollout,
             Duration retirement,
@@ -115,6 +122,7 @@ public final class ClusterInfrastructure implements Infrastructure {
         this.applier = applier;
         this.autoscalers = autoscalers;
         this.load = load;
+        this.pools = pools;
         this.gateways = gateways;
         this.rollout = rollout;
         this.retirement = retirement;
@@ -124,6 +132,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     @Override
     public void onChange(BiConsumer<String, String> listener) {
         this.listener = listener;
+        pools.onChange(listener);
     }
 
     /**
@@ -174,6 +183,10 @@ public final class ClusterInfrastructure implements Infrastructure {
         Map<String, WorkloadState> states = new LinkedHashMap<>();
         objects.of(resource.path("metadata").path("uid").asText()).forEach((key, object) -> {
             String revision = RevisionObjects.revision(object);
+            if (key.kind().equals("Service")
+                    && object.path("metadata").path("labels").has(SharedPlacement.POOL)) {
+                states.put(revision, pools.state(namespace, service));
+            }
             if (key.kind().equals("Deployment") && !revision.isEmpty()) {
                 states.put(
                         revision,
@@ -209,6 +222,11 @@ public final class ClusterInfrastructure implements Infrastructure {
         Set<String> planned = new HashSet<>();
         for (Workload workload : plan.workloads()) {
             planned.add(workload.revision());
+            SharedModel shared = SharedForms.model(workload);
+            if (shared != null) {
+                desired.add(sharedService(owner, workload, shared));
+                continue;
+            }
             desired.add(RevisionObjects.privateService(owner, workload));
             ObjectNode there =
                     stored.get(new ObjectKey("Deployment", RevisionObjects.deploymentName(workload.revision())));
@@ -246,8 +264,34 @@ public final class ClusterInfrastructure implements Infrastructure {
             });
         }
         if (owner.kind().equals("InferenceService")) {
-            autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), plan.workloads(), routed);
+            List<Workload> own = plan.workloads().stream()
+                    .filter(workload -> SharedForms.model(workload) == null)
+                    .toList();
+            autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), own, routed);
+            pools.configure(
+                    owner,
+                    plan.workloads(),
+                    resource.path("status")
+                            .path("components")
+                            .path("predictor")
+                            .path("latestReadyRevision")
+                            .asText(""));
         }
+    }
+
+    /** Requests wait for a model that can be loaded; for one that cannot be they are answered at once. */
+    private ObjectNode sharedService(Owner owner, Workload workload, SharedModel shared) {
+        Workload.Pod form = (Workload.Pod) workload.form();
+        boolean holds = pools.state(owner.namespace(), owner.name()).failure() == null;
+        RevisionSettings settings = new RevisionSettings(
+                owner.name(),
+                workload.containerConcurrency(),
+                workload.timeout(),
+                form.httpPort(),
+                form.grpcPort(),
+                holds,
+                0);
+        return PoolObjects.privateService(owner, workload.revision(), shared.pool(), settings.toJson());
     }
 
     /**
@@ -361,6 +405,7 @@ public final class ClusterInfrastructure implements Infrastructure {
     public void forget(String namespace, String service) {
         awaited.remove(key(ResourceKinds.INFERENCE_SERVICE.kind(), namespace, service));
         autoscalers.configure("", namespace, service, List.of(), Set.of());
+        pools.forget(namespace, service);
     }
 
     @Override

@@ -15,6 +15,7 @@ import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
@@ -50,7 +51,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /** A gateway with real sockets, which receives the objects of a cluster from the test. Confined to the test's thread. */
-final class GatewayFixture implements AutoCloseable {
+public final class GatewayFixture implements AutoCloseable {
     static final ObjectMapper JSON = new ObjectMapper();
 
     final PooledUpstreamClient upstream = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT);
@@ -66,7 +67,9 @@ final class GatewayFixture implements AutoCloseable {
 
     private final List<AutoCloseable> opened = new ArrayList<>();
 
-    GatewayFixture() {
+    private volatile WakeListener wakes = (namespace, revision) -> {};
+
+    public GatewayFixture() {
         this(new ProtectedServices(AccessReviewOptions.Mode.ANNOTATED), gateway -> AccessPolicy.OPEN);
     }
 
@@ -87,6 +90,50 @@ final class GatewayFixture implements AutoCloseable {
 
     private void wake(String namespace, String revision) {
         sampler.wake(namespace, revision);
+        wakes.wake(namespace, revision);
+    }
+
+    /** Sets what is called for a request to a revision without pods. */
+    public void onWake(WakeListener listener) {
+        wakes = listener;
+    }
+
+    /** The port for requests. */
+    public int port() {
+        return port;
+    }
+
+    /** Leads a service to one revision. */
+    public void serve(String service, String revision) {
+        revision(
+                Change.Kind.ADDED,
+                revision,
+                new RevisionSettings(service, 0, Duration.ofSeconds(60), 8080, 0, true, 0));
+        String unused = route(Change.Kind.ADDED, service, to(revision, 100));
+    }
+
+    /** Takes an EndpointSlice as the API server would send it. */
+    public void slice(ObjectNode slice) {
+        routing.slice(Change.Kind.MODIFIED, slice);
+    }
+
+    /** Whether the gateway reports that it follows this text under this name. */
+    public boolean follows(String namespace, String name, String text) {
+        return routing.followed().contains(new FollowedRoute(namespace, name, FollowedRoute.digest(text)));
+    }
+
+    /** Starts to measure the load. */
+    public void measure() {
+        sampler.start();
+    }
+
+    /** The load of a revision in the last second. */
+    public RevisionLoad load(String namespace, String revision) {
+        return sampler.last().revisions().stream()
+                .filter(one ->
+                        one.namespace().equals(namespace) && one.revision().equals(revision))
+                .findFirst()
+                .orElse(new RevisionLoad(namespace, revision, 0, 0, 0, 0, 0));
     }
 
     /** All pods of these tests speak HTTP. */

@@ -21,6 +21,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoadParameters {
     private static final String FILE = "file:";
+    /** Nereid's own parameter, for servers that fetch models for clients. */
+    private static final String STORAGE_URI = "storage_uri";
 
     /** Backends that read a model as data. Any other one may run code that a configuration chooses. */
     private static final Set<String> DATA_BACKENDS = Set.of(
@@ -50,6 +52,7 @@ public final class LoadParameters {
     private final boolean upload;
 
     private @Nullable String config;
+    private @Nullable String storageUri;
     private Map<String, byte[]> files = Map.of();
 
     /**
@@ -76,6 +79,12 @@ public final class LoadParameters {
                 throw ServingException.invalidArgument("Config parameter 'config' must have string type for its value");
             }
             config = LenientJson.standard(text);
+        } else if (name.equals(STORAGE_URI)) {
+            if (!(value instanceof String uri)) {
+                throw ServingException.invalidArgument(
+                        "parameter '" + STORAGE_URI + "' must have string type for its value");
+            }
+            storageUri = uri;
         } else if (isFile(name)) {
             if (!(value instanceof byte[] content)) {
                 throw wrongFile(name);
@@ -108,6 +117,14 @@ public final class LoadParameters {
     }
 
     public LoadOptions options() {
+        if (storageUri != null) {
+            if (config != null || !files.isEmpty()) {
+                throw ServingException.invalidArgument("parameter '" + STORAGE_URI
+                        + "' goes with neither 'config' nor files (expected: it alone; the model's files have its"
+                        + " configuration)");
+            }
+            return LoadOptions.ofStorage(storageUri);
+        }
         if (config == null && files.isEmpty()) {
             return LoadOptions.NONE;
         }
