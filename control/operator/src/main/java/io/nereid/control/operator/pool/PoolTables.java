@@ -6,7 +6,7 @@ import io.nereid.control.kubernetes.pool.PoolObjects.Holder;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
-/** Tells the gateways which pods have a model. Implementations are thread-safe and do not block. */
+/** Reports to the gateways which pods have a model. Implementations are thread-safe and do not block. */
 interface PoolTables {
     /**
      * Writes the pods of a model. Calls for one service are carried out in their order.

@@ -14,7 +14,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Refuses what only the cluster tells about caches of models, as KServe does: the deletion of one that services use, a
+ * Refuses changes of caches of models that only the objects of the cluster forbid, as KServe does: the deletion of one that services use, a
  * second LocalModelCache of a source, and a LocalModelNamespaceCache of groups that do not exist. These writes are rare:
  * each is judged from what the API server has at that time. Thread-safe.
  */

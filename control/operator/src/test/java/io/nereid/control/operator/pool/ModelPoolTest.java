@@ -44,7 +44,7 @@ class ModelPoolTest {
         }
     };
 
-    /** What the pods and gateways were told to do, in order. */
+    /** The calls to pods and gateways, in order. */
     private final List<String> log = new ArrayList<>();
 
     private final Map<String, Set<String>> loaded = new TreeMap<>();

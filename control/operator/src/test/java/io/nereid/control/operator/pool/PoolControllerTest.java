@@ -201,7 +201,7 @@ class PoolControllerTest {
                         "nereid.io/pool-max-pods", "3"));
     }
 
-    private void told(String type, String pods) throws IOException {
+    private void sent(String type, String pods) throws IOException {
         OutputStream to = watch;
         assertThat(to).isNotNull();
         to.write(("{\"type\":\"" + type + "\",\"object\":{\"metadata\":{\"namespace\":\"default\",\"name\":\"" + POOL
@@ -231,14 +231,14 @@ class PoolControllerTest {
                 .isEqualTo("None");
         assertThat(controller.state("default", "iris").phase()).isEqualTo(Phase.PENDING);
 
-        told(
+        sent(
                 "ADDED",
                 "{\"addresses\":[\"127.0.0.1\"],\"conditions\":{\"ready\":true},\"targetRef\":{\"name\":\"pod-1\","
                         + "\"uid\":\"uid-1\"}}");
         until("the model is loaded", () -> models.contains("iris gs://models/iris"));
         String slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/"
                 + PoolObjects.sliceName("iris-predictor-00001");
-        until("the gateways are told", () -> stored.containsKey(slice));
+        until("the gateways have the slice", () -> stored.containsKey(slice));
         JsonNode table = stored.get(slice);
         assertThat(table.at("/endpoints/0/addresses/0").asText()).isEqualTo("127.0.0.1");
         assertThat(table.at("/metadata/labels/kubernetes.io~1service-name").asText())
