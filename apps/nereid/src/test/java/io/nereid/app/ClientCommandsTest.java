@@ -162,6 +162,7 @@ class ClientCommandsTest {
                         "open",
                         "operator",
                         "operator manifests",
+                        "operator node-agent",
                         "serve",
                         "transformer",
                         "wait");
