@@ -55,7 +55,9 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
  */
 @Execution(ExecutionMode.SAME_THREAD)
 class AdoptionTest {
-    private static final int SERVICES = 200;
+    /** With {@code -Dadoption.services=200}, as many as a fleet has; they take minutes. */
+    private static final int SERVICES = Integer.getInteger("adoption.services", 40);
+
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String STAMP = "nereid.io/template";
 
@@ -216,10 +218,11 @@ class AdoptionTest {
     }
 
     private static void until(String what, BooleanSupplier condition) {
-        long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+        long end = System.nanoTime() + Duration.ofMinutes(5).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime()).as(what).isLessThan(end);
-            LockSupport.parkNanos(100_000_000);
+            // A condition may list all objects, which is work for the control plane.
+            LockSupport.parkNanos(300_000_000);
         }
     }
 
@@ -251,7 +254,7 @@ class AdoptionTest {
     }
 
     @Test
-    void twoHundredServicesKeepTheirTemplatesUntilASpecificationChanges() throws Exception {
+    void manyServicesKeepTheirTemplatesUntilASpecificationChanges() throws Exception {
         String namespace = "many";
         namespace(namespace);
         IntStream.range(0, SERVICES).parallel().forEach(i -> {
