@@ -14,6 +14,12 @@
 # libtorch: ./mvnw -Pquick,pytorch -DskipTests -pl testing/bench -am package. The row libraries needs a Python with scikit-learn and catboost in
 # NEREID_BENCH_PYTHON.
 set -eu
+case " $* " in
+*' --help '* | *' -h '*)
+    sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+    exit 0
+    ;;
+esac
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)
 

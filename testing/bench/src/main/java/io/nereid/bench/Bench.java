@@ -52,6 +52,7 @@ import java.util.Set;
 /** The benchmark program: measures the rows of the results table and prints it. One thread, one row at a time. */
 public final class Bench {
     private static final Map<String, Scenario> ROWS = rows();
+    private static final List<String> OPTIONS = List.of("--rounds", "--seconds", "--warmup", "--soak", "--compare");
 
     private Bench() {}
 
@@ -134,6 +135,13 @@ public final class Bench {
                 options.put(equals < 0 ? arg : arg.substring(0, equals), equals < 0 ? "" : arg.substring(equals + 1));
             } else {
                 names.add(arg);
+            }
+        }
+        for (String option : options.keySet()) {
+            if (!OPTIONS.contains(option)) {
+                System.err.println(
+                        "bench: unknown option '" + option + "' (options: " + String.join(", ", OPTIONS) + ")");
+                System.exit(2);
             }
         }
         String base = options.get("--compare");
