@@ -174,7 +174,7 @@ def test_clients_load_and_unload_nothing(served):
     for path in ("m1/unload", "m0/load"):
         connection.request("POST", f"/v2/repository/models/{path}", b"{}", {"Host": f"m0-{SPACE}.example.com"})
         reply = connection.getresponse()
-        assert reply.status == 401, reply.read()
+        assert reply.status == 403, reply.read()
         reply.read()
 
 
