@@ -147,8 +147,8 @@ public final class ControlPlane implements AutoCloseable {
                 EventLoop.threads(clock));
         this.localModels =
                 new LocalModelController(store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
-        this.trainedModels = new TrainedModelController(
-                store, store, infrastructure.trainedModels(), EventLoop.threads(clock));
+        this.trainedModels =
+                new TrainedModelController(store, store, infrastructure.trainedModels(), EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),

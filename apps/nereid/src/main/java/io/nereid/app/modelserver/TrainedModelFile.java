@@ -129,16 +129,16 @@ public final class TrainedModelFile implements AutoCloseable {
             throw ServingException.invalidArgument("it is not JSON: " + e.getMessage());
         }
         if (!list.isArray()) {
-            throw ServingException.invalidArgument("it is not a list (expected: [{\"modelName\":…,\"modelSpec\":{…}}])");
+            throw ServingException.invalidArgument(
+                    "it is not a list (expected: [{\"modelName\":…,\"modelSpec\":{…}}])");
         }
         for (JsonNode one : list) {
             String name = one.path("modelName").asText("");
             JsonNode spec = one.path("modelSpec");
             String uri = spec.path("storageUri").asText("");
             if (name.isEmpty() || uri.isEmpty()) {
-                throw ServingException.invalidArgument(
-                        "the model '" + name + "' has the storageUri '" + uri + "' (expected: a modelName, and a"
-                                + " modelSpec with a storageUri such as gs://models/iris)");
+                throw ServingException.invalidArgument("the model '" + name + "' has the storageUri '" + uri
+                        + "' (expected: a modelName, and a" + " modelSpec with a storageUri such as gs://models/iris)");
             }
             models.put(name, new Spec(uri, spec.path("framework").asText("")));
         }

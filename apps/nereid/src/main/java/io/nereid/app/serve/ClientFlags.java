@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
-import io.nereid.app.modelserver.StoredModels;
 import io.nereid.app.config.EffectiveOptions;
 import io.nereid.app.config.ServeConfiguration;
+import io.nereid.app.modelserver.StoredModels;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;

@@ -170,9 +170,8 @@ public final class NereidServer {
                         placed,
                         new Storage(byUri.storage(), clock, plugins.storageProviders()),
                         byUri.file() == null);
-        this.trained = stored == null || byUri == null || byUri.file() == null
-                ? null
-                : new TrainedModelFile(byUri.file(), stored, clock);
+        Path list = byUri == null ? null : byUri.file();
+        this.trained = stored == null || list == null ? null : new TrainedModelFile(list, stored, clock);
         ModelControl clients = new ClientModelControl(
                 stored == null ? engine : stored, recorder, rules.explicitLoads(), rules.missing());
         InferenceEngine guarded = access.guard(recorder);

@@ -234,21 +234,28 @@ class ModelStorageTest {
         assertThat(get("/v2/health/ready")).as("a model is still to be loaded").startsWith("503");
         opened.countDown();
         starting.join(30_000);
-        assertThat(get("/v2/health/ready")).as("one has failed, the others serve").startsWith("200");
+        assertThat(get("/v2/health/ready"))
+                .as("one has failed, the others serve")
+                .startsWith("200");
         assertThat(post("/v2/models/iris/infer", ROW)).startsWith("200");
         assertThat(post("/v2/models/second/infer", ROW)).startsWith("200");
         assertThat(post("/v2/models/broken/infer", ROW)).startsWith("4");
-        assertThat(post("/v2/repository/models/iris/unload", "{}")).startsWith("4").contains("TrainedModel");
+        assertThat(post("/v2/repository/models/iris/unload", "{}"))
+                .startsWith("4")
+                .contains("TrainedModel");
         assertThat(load(uri("/iris/model.onnx"))).as("clients load nothing").startsWith("403");
 
         Path next = dir.resolve("next.json");
-        Files.writeString(next, "[" + model("second", "/second-b/model.onnx") + "," + model("third", "/third/model.onnx") + "]");
+        Files.writeString(
+                next, "[" + model("second", "/second-b/model.onnx") + "," + model("third", "/third/model.onnx") + "]");
         Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
         until("/v2/models/third/ready", "200");
         until("/v2/models/iris/ready", "4");
         assertThat(post("/v2/models/second/infer", ROW)).startsWith("200");
         Files.writeString(file, "{");
         LockSupport.parkNanos(Duration.ofMillis(1200).toNanos());
-        assertThat(get("/v2/models/third/ready")).as("a wrong file changes nothing").startsWith("200");
+        assertThat(get("/v2/models/third/ready"))
+                .as("a wrong file changes nothing")
+                .startsWith("200");
     }
 }

@@ -131,7 +131,7 @@ public final class ResourceKinds {
             "trainedmodel",
             List.of("tm"),
             true,
-            List.of(new Column("URL", "string", "where it answers", 0, ".status.url"), ready(), reason(), age()));
+            List.of(new Column("URL", "string", "where it answers", 0, ".status.url"), ready(), age()));
 
     /** KServe's LocalModelCache: a model that is downloaded before services need it. */
     public static final ResourceKind LOCAL_MODEL_CACHE = localModel("LocalModelCache", false, copies());
@@ -209,8 +209,8 @@ public final class ResourceKinds {
             EVENT);
 
     /** KServe's kinds that this server does not support, and what to do instead. */
-    private static final Map<String, String> UNSUPPORTED = Map.ofEntries(
-            Map.entry("Predictor", "write an InferenceService, which takes the same model"));
+    private static final Map<String, String> UNSUPPORTED =
+            Map.ofEntries(Map.entry("Predictor", "write an InferenceService, which takes the same model"));
 
     private ResourceKinds() {}
 

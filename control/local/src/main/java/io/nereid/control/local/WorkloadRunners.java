@@ -73,6 +73,9 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
             return new ModelRunner(loop, deployer, workload, files, activator, log, changed);
         }
         if (workload.form() instanceof Workload.Process) {
+            if (workload.component() == Workload.Component.PREDICTOR) {
+                trained.runsOutside(workload.namespace(), workload.service());
+            }
             return new ProcessRunner(
                     loop, supervisor, settings, routing, ports, workload, artifacts, files, activator, log, changed);
         }

@@ -271,14 +271,15 @@ public final class Operator implements AutoCloseable {
     /** Gives services with many models theirs; without its definition or rights the services are served all the same. */
     private void trainedModels(ClusterStore services) {
         if (!client.has(ResourceKinds.TRAINED_MODEL)) {
-            LOG.warn("there is no definition of trainedmodels: TrainedModels are not carried out; install the definitions"
-                    + " of this version, and restart the operator");
+            LOG.warn(
+                    "there is no definition of trainedmodels: TrainedModels are not carried out; install the definitions"
+                            + " of this version, and restart the operator");
             return;
         }
         ClusterStore models = opened(new ClusterStore(
                 client, List.of(cache(ResourceKinds.TRAINED_MODEL, options.watchNamespaces())), Set.of()));
-        TrainedModelController controller = opened(new TrainedModelController(
-                models, services, new ConfigMapServers(client), EventLoop.threads(clock)));
+        TrainedModelController controller = opened(
+                new TrainedModelController(models, services, new ConfigMapServers(client), EventLoop.threads(clock)));
         try {
             models.start(SYNC);
         } catch (ServingException e) {

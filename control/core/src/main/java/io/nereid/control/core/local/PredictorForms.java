@@ -126,7 +126,8 @@ final class PredictorForms {
                 throw ServingException.invalidArgument(
                         where + ": the model has no files; set storageUri, storageUris or storage");
             }
-            context.advice.add(where + ": it has no storageUri, so the service has no model before a TrainedModel names it");
+            context.advice.add(
+                    where + ": it has no storageUri, so the service has no model before a TrainedModel names it");
         }
         Map<String, String> environment = new LinkedHashMap<>();
         List<EnvironmentSource> sources = new ArrayList<>();

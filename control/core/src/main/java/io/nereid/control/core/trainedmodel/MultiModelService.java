@@ -121,8 +121,11 @@ public record MultiModelService(
     }
 
     private static String variable(JsonNode service, String name) {
-        for (JsonNode one :
-                service.path("spec").path("predictor").path("containers").path(0).path("env")) {
+        for (JsonNode one : service.path("spec")
+                .path("predictor")
+                .path("containers")
+                .path(0)
+                .path("env")) {
             if (one.path("name").asText().equals(name)) {
                 return one.path("value").asText("");
             }

@@ -131,8 +131,7 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
             }
         }
         Comparator<TrainedModel> admitted = (one, other) -> Boolean.compare(wasAdmitted(other), wasAdmitted(one));
-        ordered.sort(admitted.thenComparing(
-                        model ->
+        ordered.sort(admitted.thenComparing(model ->
                         model.tree().path("metadata").path("creationTimestamp").asText(""))
                 .thenComparing(TrainedModel::name));
         Set<String> fits = new HashSet<>();
@@ -195,8 +194,7 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
                     Conditions.FALSE,
                     "FrameworkNotSupported",
                     "the runtime of the InferenceService does not support '" + model.framework() + "' (it supports: "
-                            + String.join(
-                                    ", ", new TreeSet<>(service.frameworks()))
+                            + String.join(", ", new TreeSet<>(service.frameworks()))
                             + ")");
             parts.add(FRAMEWORK);
         } else if (service.multiModel()) {

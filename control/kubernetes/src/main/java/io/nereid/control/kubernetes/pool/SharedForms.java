@@ -23,7 +23,6 @@ import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodNames;
 import java.time.Duration;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 

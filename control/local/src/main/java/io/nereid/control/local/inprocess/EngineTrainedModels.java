@@ -38,6 +38,9 @@ public final class EngineTrainedModels implements TrainedModelServers {
     /** Changed on the event loop thread. */
     private final Map<String, Set<MultiModelRunner>> runners = new ConcurrentHashMap<>();
 
+    /** The services whose predictors are processes. */
+    private final Set<String> outside = ConcurrentHashMap.newKeySet();
+
     private final Map<String, Map<String, State>> states = new ConcurrentHashMap<>();
 
     public EngineTrainedModels(EventLoop loop) {
@@ -51,8 +54,8 @@ public final class EngineTrainedModels implements TrainedModelServers {
     @Override
     public boolean place(ObjectNode service, List<TrainedModel> models) {
         JsonNode metadata = service.path("metadata");
-        String key = key(
-                metadata.path("namespace").asText(""), metadata.path("name").asText(""));
+        String key =
+                key(metadata.path("namespace").asText(""), metadata.path("name").asText(""));
         List<TrainedModel> copy = List.copyOf(models);
         loop.execute(() -> {
             wanted.put(key, copy);
@@ -64,7 +67,7 @@ public final class EngineTrainedModels implements TrainedModelServers {
     @Override
     public State state(String namespace, String service, String model) {
         String key = key(namespace, service);
-        if (!runners.containsKey(key)) {
+        if (outside.contains(key)) {
             return NOT_HERE;
         }
         return states.getOrDefault(key, Map.of()).getOrDefault(model, LOADING);
@@ -78,8 +81,14 @@ public final class EngineTrainedModels implements TrainedModelServers {
     /** A runner of a service begins. Returns the models that it shall have; null while they are not known. */
     @Nullable List<TrainedModel> join(String namespace, String service, MultiModelRunner runner) {
         String key = key(namespace, service);
+        outside.remove(key);
         runners.computeIfAbsent(key, unused -> new HashSet<>()).add(runner);
         return wanted.get(key);
+    }
+
+    /** The predictor of a service runs in a process, which is given no models. */
+    public void runsOutside(String namespace, String service) {
+        outside.add(key(namespace, service));
     }
 
     /** A runner ends. */
@@ -95,7 +104,7 @@ public final class EngineTrainedModels implements TrainedModelServers {
 
     /** The state of a model has changed in a runner; of several runners, the last one that reports counts. */
     void report(String namespace, String service, String model, State state) {
-        State before = states.computeIfAbsent(key(namespace, service), unused -> new ConcurrentHashMap<>())
+        @Nullable State before = states.computeIfAbsent(key(namespace, service), unused -> new ConcurrentHashMap<>())
                 .put(model, state);
         if (!state.equals(before)) {
             listener.accept(namespace, service);

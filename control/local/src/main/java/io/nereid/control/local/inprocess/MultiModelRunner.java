@@ -64,9 +64,15 @@ public final class MultiModelRunner implements WorkloadRunner {
         State state = new State(Phase.LOADING, "");
         ArtifactFetcher.@Nullable Lease lease;
         ArtifactFetcher.@Nullable Lease former;
+
         @Nullable CompletableFuture<ArtifactFetcher.Lease> fetching;
+
         @Nullable ManagedModel spec;
+
         boolean deployed;
+        /** Whether the failure of this deployment is known. */
+        boolean failing;
+
         EventLoop.Timer timer = EventLoop.Timer.NONE;
 
         Loaded(TrainedModel model) {
@@ -138,7 +144,9 @@ public final class MultiModelRunner implements WorkloadRunner {
         log.add("fetching " + one.model.storageUri() + " for the model " + one.model.name());
         CompletableFuture<ArtifactFetcher.Lease> future;
         try {
-            future = artifacts.fetch(artifact(one), workload.namespace(), log::add).toCompletableFuture();
+            future = artifacts
+                    .fetch(artifact(one), workload.namespace(), log::add)
+                    .toCompletableFuture();
         } catch (RuntimeException e) {
             future = CompletableFuture.failedFuture(e);
         }
@@ -164,7 +172,9 @@ public final class MultiModelRunner implements WorkloadRunner {
         }
         one.fetching = null;
         if (lease == null) {
-            fail(one, FailureMessages.text(e instanceof CompletionException && e.getCause() != null ? e.getCause() : e));
+            fail(
+                    one,
+                    FailureMessages.text(e instanceof CompletionException && e.getCause() != null ? e.getCause() : e));
             return;
         }
         Workload described = workloadOf(one);
@@ -221,7 +231,15 @@ public final class MultiModelRunner implements WorkloadRunner {
     private void deploy(Loaded one) {
         ManagedModel spec = one.spec;
         if (spec != null && desired > 0) {
+            // A model of this name that is still being unloaded is brought back with the files of this one.
+            for (Loaded former : List.copyOf(ending)) {
+                if (former.name.equals(one.name)) {
+                    ending.remove(former);
+                    release(former);
+                }
+            }
             one.deployed = true;
+            one.failing = false;
             deployer.deploy(spec.withInstances(desired), () -> engineChanged(one));
             engineChanged(one);
         }
@@ -247,7 +265,8 @@ public final class MultiModelRunner implements WorkloadRunner {
                 one.former = null;
             }
             set(one, new State(Phase.LOADED, ""));
-        } else if (reason != null && one.state.phase() != Phase.FAILED) {
+        } else if (reason != null && !one.failing) {
+            one.failing = true;
             fail(one, reason);
         }
     }
@@ -310,14 +329,9 @@ public final class MultiModelRunner implements WorkloadRunner {
         ending.add(one);
         EventLoop.Timer unused = loop.after(TRANSIT_TIME, () -> {
             // A model of the same name may have been added since.
-            Loaded there = models.get(one.model.name());
-            if (there == null || !there.deployed) {
+            if (ending.contains(one)) {
                 deployer.undeploy(one.name);
                 engineChanged(one);
-            } else {
-                ending.remove(one);
-                release(one);
-                finish();
             }
         });
     }
@@ -395,6 +409,7 @@ public final class MultiModelRunner implements WorkloadRunner {
 
     /** Whether a workload is a service with many models: it has no files of its own. */
     public static boolean runs(Workload workload) {
-        return workload.form() instanceof Workload.Model model && model.artifacts().isEmpty();
+        return workload.form() instanceof Workload.Model model
+                && model.artifacts().isEmpty();
     }
 }

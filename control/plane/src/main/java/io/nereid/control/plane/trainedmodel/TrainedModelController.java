@@ -134,10 +134,8 @@ public final class TrainedModelController implements AutoCloseable {
             return;
         }
         ObjectNode service = services.get(key);
-        boolean gone = service == null || service.path("metadata").hasNonNull("deletionTimestamp");
-        boolean multi = !gone && MultiModelService.isMultiModel(service);
         List<TrainedModel> all = of(key);
-        if (gone) {
+        if (service == null || service.path("metadata").hasNonNull("deletionTimestamp")) {
             Instant at = Instant.ofEpochMilli(loop.clock().millis());
             for (TrainedModel model : all) {
                 if (TrainedModelPlan.hadService(model)) {
@@ -148,13 +146,14 @@ public final class TrainedModelController implements AutoCloseable {
             }
             return;
         }
+        boolean multi = MultiModelService.isMultiModel(service);
         if (all.isEmpty() && !multi) {
             return;
         }
         MultiModelService parent = MultiModelService.of(service, runtime(service));
         Instant now = Instant.ofEpochMilli(loop.clock().millis());
-        TrainedModelPlan plan = TrainedModelPlan.of(
-                parent, all, model -> servers.state(key.namespace(), key.name(), model), now);
+        TrainedModelPlan plan =
+                TrainedModelPlan.of(parent, all, model -> servers.state(key.namespace(), key.name(), model), now);
         if (multi) {
             boolean taken = servers.place(service, plan.admitted());
             queue.addAfter(key, taken ? RESYNC : AGAIN);
@@ -170,8 +169,7 @@ public final class TrainedModelController implements AutoCloseable {
             return null;
         }
         String namespace = service.path("metadata").path("namespace").asText("");
-        ObjectNode found =
-                services.get(new ResourceStore.Key(type(ResourceKinds.SERVING_RUNTIME), namespace, name));
+        ObjectNode found = services.get(new ResourceStore.Key(type(ResourceKinds.SERVING_RUNTIME), namespace, name));
         if (found == null) {
             found = services.get(new ResourceStore.Key(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), "", name));
         }
