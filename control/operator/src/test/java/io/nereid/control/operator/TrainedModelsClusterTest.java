@@ -12,6 +12,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import java.nio.file.Path;
@@ -41,6 +42,9 @@ class TrainedModelsClusterTest {
     static void start() throws Exception {
         fixture = OperatorCluster.start(directory);
         client = fixture.client();
+        for (ObjectNode runtime : BuiltInRuntimes.ofEngine("nereid:test")) {
+            ObjectNode unused = client.apply(ResourceKinds.CLUSTER_SERVING_RUNTIME, runtime);
+        }
         own = fixture.cluster().connect();
         leases = fixture.cluster().connect();
         operator = new Operator(new OperatorOptions(HOME, Set.of(), "one", 0, null, null), own, leases, () -> {});
@@ -67,7 +71,8 @@ class TrainedModelsClusterTest {
         long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime())
-                    .as(() -> what + ": " + client.list(ResourceKinds.TRAINED_MODEL, "default"))
+                    .as(() -> what + ": " + client.list(ResourceKinds.TRAINED_MODEL, "default")
+                            + "" + client.list(ResourceKinds.INFERENCE_SERVICE, "default"))
                     .isLessThan(end);
             LockSupport.parkNanos(100_000_000);
         }
@@ -120,7 +125,7 @@ class TrainedModelsClusterTest {
                 tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':{'name':'parent',"
                         + "'namespace':'default','annotations':{'serving.kserve.io/deploymentMode':'Standard'}},"
                         + "'spec':{'predictor':{'model':{'modelFormat':{'name':'sklearn'},'runtime':'kserve-nereid',"
-                        + "'resources':{'limits':{'memory':'1Gi'}}}}}}"));
+                        + "'resources':{'requests':{'memory':'1Gi'},'limits':{'memory':'1Gi'}}}}}}"));
         model("first", "parent", "gs://z/one", "256Mi");
         until("the first is ready", () -> is("first", "Ready", "True"));
         ObjectNode first = Objects.requireNonNull(object(ResourceKinds.TRAINED_MODEL, "first"));

@@ -199,7 +199,7 @@ class FieldsDocumentTest {
                 problems.addAll(problems(document(), kind.kind(), schema));
             }
         }
-        assertThat(kinds).isEqualTo(11);
+        assertThat(kinds).isEqualTo(12);
         assertThat(problems).as(DOCUMENT.toString()).isEmpty();
     }
 
