@@ -71,8 +71,8 @@ class TrainedModelsClusterTest {
         long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
             assertThat(System.nanoTime())
-                    .as(() -> what + ": " + client.list(ResourceKinds.TRAINED_MODEL, "default")
-                            + "" + client.list(ResourceKinds.INFERENCE_SERVICE, "default"))
+                    .as(() -> what + ": " + client.list(ResourceKinds.TRAINED_MODEL, "default") + ""
+                            + client.list(ResourceKinds.INFERENCE_SERVICE, "default"))
                     .isLessThan(end);
             LockSupport.parkNanos(100_000_000);
         }
