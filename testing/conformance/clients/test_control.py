@@ -458,13 +458,6 @@ def test_what_needs_a_cluster_is_told_and_runs_as_it_can(plane, tmp_path):
     assert "cpu" in plane.condition("raw", "FieldsWithoutEffect")["message"]
     assert len(plane.predict("raw", IRIS)) == 2
     assert plane.get("raw")["status"]["deploymentMode"] in ("Standard", "RawDeployment")
-    file.write_text("""
-apiVersion: serving.kserve.io/v1alpha1
-kind: TrainedModel
-metadata: {name: trained, namespace: demo}
-spec: {inferenceService: raw, model: {framework: sklearn, storageUri: "gs://a/b", memory: 1Gi}}
-""")
-    assert "InferenceService" in cli(plane, "apply", "-f", str(file), status=1)
 
 
 @here_only("plugins of its server")

@@ -345,8 +345,7 @@ def test_explainers_of_art_are_told_of_what_there_is(plane, change, words):
 @here_only("the API server of a cluster answers for its kinds")
 def test_kinds_that_are_not_there_are_told_of_what_there_is(plane):
     with pytest.raises(Refused) as refused:
-        plane.api("POST", "/apis/serving.kserve.io/v1alpha1/namespaces/demo/trainedmodels", json.dumps({
-            "apiVersion": "serving.kserve.io/v1alpha1", "kind": "TrainedModel",
-            "metadata": {"name": "a", "namespace": "demo"},
-            "spec": {"inferenceService": "b", "model": {"framework": "sklearn", "storageUri": "gs://a/b", "memory": "1Gi"}}}))
+        plane.api("POST", "/apis/serving.kserve.io/v1alpha1/namespaces/demo/predictors", json.dumps({
+            "apiVersion": "serving.kserve.io/v1alpha1", "kind": "Predictor",
+            "metadata": {"name": "a", "namespace": "demo"}, "spec": {}}))
     assert refused.value.status == 404

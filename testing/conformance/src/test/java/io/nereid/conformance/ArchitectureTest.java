@@ -102,7 +102,7 @@ class ArchitectureTest {
         protocols/mlflow | io.nereid.protocols.mlflow | . | base tensor json observe spi transport-api
         protocols/openapi | io.nereid.protocols.openapi | . options | base tensor json spi transport-api
         control/api | io.nereid.control.api | . admission config schema store yaml | base
-        control/core | io.nereid.control.core | . component languagemodel plan runtime | base control/api
+        control/core | io.nereid.control.core | . component languagemodel plan runtime trainedmodel | base control/api
         control/autoscaling | io.nereid.control.autoscaling | . | base control/api
         control/placement | io.nereid.control.placement | . | base control/autoscaling
         control/store | io.nereid.control.store | . | base control/api control/core
@@ -112,7 +112,7 @@ class ArchitectureTest {
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base storage-spi
         storage/s3 | io.nereid.storage.s3 | . | base storage-spi
-        control/plane | io.nereid.control.plane | . languagemodel loop reconcile | base control/api control/core
+        control/plane | io.nereid.control.plane | . languagemodel loop reconcile trainedmodel | base control/api control/core
         control/local | io.nereid.control.local | . localmodel spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api

@@ -4,6 +4,7 @@ package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.modelserver.StoredModels;
 import io.nereid.app.text.SizeConverter;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -102,6 +103,14 @@ public final class ControlFlags {
     boolean modelStorage;
 
     @Option(
+            names = "--trained-models",
+            paramLabel = "FILE",
+            description = "Serve the models of a file with the format of KServe's models.json: a list of modelName and"
+                    + " modelSpec with storageUri and framework. The server fetches them with its own credentials,"
+                    + " follows the file, and is ready when each of its first models is loaded or has failed.")
+    @Nullable Path trainedModels;
+
+    @Option(
             names = "--ingress-domain",
             paramLabel = "DOMAIN",
             description =
@@ -185,12 +194,14 @@ public final class ControlFlags {
 
     /** Whether models come by storage URI, so that there may be no repository. */
     public boolean loadsByUri() {
-        return control || modelStorage;
+        return control || modelStorage || trainedModels != null;
     }
 
-    /** From where clients may load models by storage URI; null for nowhere. */
-    public @Nullable StorageOptions modelStorage() {
-        return modelStorage && !control ? storage(false) : null;
+    /** How models are loaded by storage URI; null for not at all, or by the control plane. */
+    public @Nullable StoredModels modelStorage() {
+        return (modelStorage || trainedModels != null) && !control
+                ? new StoredModels(storage(false), trainedModels)
+                : null;
     }
 
     /**
@@ -212,13 +223,19 @@ public final class ControlFlags {
                     "--allow-model-storage does not go with --control",
                     "apply an InferenceService with the storageUri, or omit --control");
         }
+        if (trainedModels != null && (control || modelStorage)) {
+            throw ServingException.invalidArgument(
+                    "--trained-models does not go with --control and --allow-model-storage",
+                    "omit one of them: the file has all models that are loaded by storage URI");
+        }
         if (!control && (directory != null || ingressDomain != null || !hosts.isEmpty())) {
             throw ServingException.invalidArgument(
                     "--control-directory, --control-host and --ingress-domain need --control", "add --control");
         }
-        if (!control && !modelStorage && (cache != null || pvcRoot != null || !storageAllow.isEmpty())) {
+        if (!loadsByUri() && (cache != null || pvcRoot != null || !storageAllow.isEmpty())) {
             throw ServingException.invalidArgument(
-                    "--model-cache, --pvc-root and --storage-allow need --control or --allow-model-storage",
+                    "--model-cache, --pvc-root and --storage-allow need --control, --allow-model-storage or"
+                            + " --trained-models",
                     "add --control");
         }
         StorageAccess.of(storageAllow, false, Map.of());

@@ -27,6 +27,7 @@ import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.EventRecorder;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
+import io.nereid.control.plane.trainedmodel.TrainedModelController;
 import io.nereid.control.store.FileResourceStore;
 import io.nereid.engine.Engine;
 import io.nereid.observe.metrics.MetricsWriter;
@@ -74,6 +75,7 @@ public final class ControlPlane implements AutoCloseable {
     private final ServiceController controller;
     private final LanguageModelController languageModels;
     private final LocalModelController localModels;
+    private final TrainedModelController trainedModels;
     private final ApiServer api;
     private volatile RuntimeCatalog.Gateway address = RuntimeCatalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
@@ -145,6 +147,8 @@ public final class ControlPlane implements AutoCloseable {
                 EventLoop.threads(clock));
         this.localModels =
                 new LocalModelController(store, artifacts, new EventRecorder(store, clock), EventLoop.threads(clock));
+        this.trainedModels =
+                new TrainedModelController(store, store, infrastructure.trainedModels(), EventLoop.threads(clock));
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
@@ -183,6 +187,7 @@ public final class ControlPlane implements AutoCloseable {
         controller.start();
         languageModels.start();
         localModels.start();
+        trainedModels.start();
         awaitRoutes();
         listener = server.listen(
                 flags.address,
@@ -246,6 +251,7 @@ public final class ControlPlane implements AutoCloseable {
         controller.close();
         languageModels.close();
         localModels.close();
+        trainedModels.close();
         api.close();
     }
 

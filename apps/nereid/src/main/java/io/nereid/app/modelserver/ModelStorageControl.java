@@ -35,12 +35,13 @@ import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The model control API of a server whose clients load models by storage URI: fetches the files into the cache of the
- * storage, and gives them to the engine as managed models. A load of a model that is there fetches what has changed; the
- * loaded version serves until the new one is available. Requests for models of repositories pass through. Thread-safe.
+ * The model control API of a server whose models are loaded by storage URI, by its clients or from a {@link TrainedModelFile}: fetches
+ * the files into the cache of the storage, and gives them to the engine as managed models. A load of a model that is there
+ * fetches what has changed; the loaded version serves until the new one is available. Requests for models of repositories
+ * pass through. Thread-safe.
  *
  * <pre>{@code
- * ModelStorageControl control = new ModelStorageControl(engine, models, storage);
+ * ModelStorageControl control = new ModelStorageControl(engine, models, storage, true);
  * control.load("iris", LoadOptions.ofStorage("gs://models/iris"));
  * }</pre>
  */
@@ -60,7 +61,9 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
     /** Unloads that wait for the end of the last version, by model. */
     @GuardedBy("this") private final Map<String, List<CompletableFuture<Void>>> ending = new HashMap<>();
 
+    private final boolean byClients;
     private volatile boolean draining;
+    private volatile boolean held;
 
     private record Placed(ManagedModel model, StorageLease lease) {}
 
@@ -69,8 +72,10 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
      *
      * @param source a source of the engine, for this object alone
      * @param storage closed with this object
+     * @param byClients whether clients may name storage URIs, and unload such models
      */
-    public ModelStorageControl(Engine engine, ManagedModels source, Storage storage) {
+    public ModelStorageControl(Engine engine, ManagedModels source, Storage storage, boolean byClients) {
+        this.byClients = byClients;
         this.engine = engine;
         this.source = source;
         this.storage = storage;
@@ -110,7 +115,12 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
     /** A model that a client has named and that is loading, or cannot be loaded, does not make the server unready. */
     @Override
     public boolean ready() {
-        return engine.ready() || !draining && engine.live() && owns();
+        return !held && (engine.ready() || !draining && engine.live() && owns());
+    }
+
+    /** Keeps the server from being ready, or ends that. */
+    void hold(boolean now) {
+        held = now;
     }
 
     /** Begins the end: the server is not ready any more. */
@@ -135,9 +145,19 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
     @Override
     public CompletionStage<Void> load(String model, LoadOptions options) {
         String uri = options.storageUri();
-        if (uri == null) {
+        if (uri == null || !byClients) {
             return engine.load(model, options);
         }
+        return fetch(model, uri, "");
+    }
+
+    /**
+     * Loads a model, or brings one that is there up to date.
+     *
+     * @param format its format; empty to determine it by the files
+     * @return ends when it is available
+     */
+    CompletionStage<Void> fetch(String model, String uri, String format) {
         String scheme = uri.substring(0, Math.max(0, uri.indexOf(':'))).toLowerCase(Locale.ROOT);
         if (scheme.equals("file") || scheme.equals("pvc")) {
             return CompletableFuture.failedStage(ServingException.of(
@@ -146,14 +166,14 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                     "upload the model to a store, or let the operator add it to the repository"));
         }
         return storage.fetch(StorageRequest.of(uri), ProgressListener.none())
-                .thenComposeAsync(lease -> place(model, lease), thread);
+                .thenComposeAsync(lease -> place(model, lease, format), thread);
     }
 
-    private CompletionStage<Void> place(String model, StorageLease lease) {
+    private CompletionStage<Void> place(String model, StorageLease lease, String format) {
         Placed before;
         try {
             ManagedModel read = ModelServerFlags.served(
-                            model, lease.path(), "", List.of("--model_name=" + model), System.getenv(), null)
+                            model, lease.path(), format, List.of("--model_name=" + model), System.getenv(), null)
                     .model();
             synchronized (this) {
                 before = models.put(model, new Placed(read, lease));
@@ -214,6 +234,21 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
+        if (!byClients && owns(model)) {
+            return CompletableFuture.failedStage(ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "cannot unload model '" + model + "': the service decides which models it has",
+                    "delete its TrainedModel"));
+        }
+        return remove(model, dependents);
+    }
+
+    private synchronized boolean owns(String model) {
+        return models.containsKey(model);
+    }
+
+    /** Unloads a model; ends when its last request has ended. */
+    CompletionStage<Void> remove(String model, boolean dependents) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         thread.execute(() -> {
             try {

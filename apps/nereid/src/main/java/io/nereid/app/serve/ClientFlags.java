@@ -4,7 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.config.EffectiveOptions;
 import io.nereid.app.config.ServeConfiguration;
-import io.nereid.storage.request.StorageOptions;
+import io.nereid.app.modelserver.StoredModels;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;
@@ -47,7 +47,7 @@ final class ClientFlags {
             boolean explicitLoads,
             boolean metrics,
             List<Path> missing,
-            @Nullable StorageOptions modelStorage,
+            @Nullable StoredModels modelStorage,
             CommandSpec serve) {
         Supplier<String> settings = console == Switch.off
                 ? null

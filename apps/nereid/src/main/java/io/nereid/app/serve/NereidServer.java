@@ -9,6 +9,8 @@ import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
 import io.nereid.app.modelserver.ModelServer;
 import io.nereid.app.modelserver.ModelStorageControl;
+import io.nereid.app.modelserver.StoredModels;
+import io.nereid.app.modelserver.TrainedModelFile;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.ProgramVersion;
@@ -37,7 +39,6 @@ import io.nereid.spi.ServableState;
 import io.nereid.spi.Source;
 import io.nereid.spi.management.ModelControl;
 import io.nereid.storage.Storage;
-import io.nereid.storage.request.StorageOptions;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceManager;
 import io.nereid.tracing.TraceOptions;
@@ -84,6 +85,7 @@ public final class NereidServer {
     private final @Nullable ControlPlane control;
     private final @Nullable ModelServer models;
     private final @Nullable ModelStorageControl stored;
+    private final @Nullable TrainedModelFile trained;
     private final AccessControl access;
     private final @Nullable ConsoleCodec console;
     private final List<ProtocolCodec> codecs;
@@ -97,7 +99,7 @@ public final class NereidServer {
      * @param metrics whether they may read metrics
      * @param missing repositories without which the server is not ready
      * @param settings writes the options in force as the web console shows them; null for a server without console
-     * @param modelStorage from where they may load models by storage URI; null for nowhere
+     * @param modelStorage how models are loaded by storage URI; null for not at all
      */
     public record ClientRules(
             boolean explicitLoads,
@@ -105,7 +107,7 @@ public final class NereidServer {
             boolean metrics,
             List<Path> missing,
             @Nullable Supplier<String> settings,
-            @Nullable StorageOptions modelStorage) {
+            @Nullable StoredModels modelStorage) {
         /** Rules of a server with metrics and without console, all of whose repositories exist. */
         public ClientRules(boolean explicitLoads, @Nullable Path requestLogRoot) {
             this(explicitLoads, requestLogRoot, true, List.of(), null, null);
@@ -160,10 +162,16 @@ public final class NereidServer {
         engine.onState(this::log);
         recorder.allowClientLogs(rules.requestLogRoot());
         this.access = access;
-        this.stored = rules.modelStorage() == null
+        StoredModels byUri = rules.modelStorage();
+        this.stored = byUri == null
                 ? null
                 : new ModelStorageControl(
-                        engine, placed, new Storage(rules.modelStorage(), clock, plugins.storageProviders()));
+                        engine,
+                        placed,
+                        new Storage(byUri.storage(), clock, plugins.storageProviders()),
+                        byUri.file() == null);
+        Path list = byUri == null ? null : byUri.file();
+        this.trained = stored == null || list == null ? null : new TrainedModelFile(list, stored, clock);
         ModelControl clients = new ClientModelControl(
                 stored == null ? engine : stored, recorder, rules.explicitLoads(), rules.missing());
         InferenceEngine guarded = access.guard(recorder);
@@ -354,6 +362,10 @@ public final class NereidServer {
         ModelServer own = models;
         CompletionStage<Void> loaded =
                 own == null ? engine.start() : engine.start().thenCompose(available -> own.load());
+        TrainedModelFile file = trained;
+        if (file != null) {
+            loaded = loaded.thenCompose(available -> file.start());
+        }
         return loaded.whenComplete((available, e) -> started = true);
     }
 
@@ -398,6 +410,9 @@ public final class NereidServer {
             models.close();
         }
         lists.close();
+        if (trained != null) {
+            trained.close();
+        }
         if (stored != null) {
             stored.close();
         }

@@ -40,6 +40,7 @@ final class ControlledServer implements AutoCloseable {
     static final ObjectMapper JSON = new ObjectMapper();
     static final String SERVICES = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
     static final String GRAPHS = "/apis/serving.kserve.io/v1alpha1/namespaces/default/inferencegraphs";
+    static final String TRAINED = "/apis/serving.kserve.io/v1alpha1/namespaces/default/trainedmodels";
     private static final int SECONDS = 60;
 
     final int port;

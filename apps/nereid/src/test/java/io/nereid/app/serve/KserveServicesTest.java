@@ -304,4 +304,70 @@ class KserveServicesTest {
                 .contains("# TYPE nv_inference_request_success counter\n", "model=\"default/paged-predictor-00001\"")
                 .doesNotContain("unpaged", "nereid_connections");
     }
+
+    private void trained(String name, String uri, String memory) throws Exception {
+        server.ok("POST", server.controlPort, ControlledServer.TRAINED, """
+                {"apiVersion":"serving.kserve.io/v1alpha1","kind":"TrainedModel","metadata":{"name":"NAME"},
+                "spec":{"inferenceService":"many","model":{"framework":"xgboost","storageUri":"URI","memory":"MEMORY"}}}
+                """.replace("NAME", name)
+                .replace("URI", uri)
+                .replace("MEMORY", memory));
+    }
+
+    private JsonNode trainedUntil(String name, String status, String reason) throws Exception {
+        return server.until(ControlledServer.TRAINED + "/" + name, one -> {
+            JsonNode ready = ControlledServer.condition(one, "Ready");
+            return ready.path("status").asText().equals(status)
+                    && ready.path("reason").asText("").equals(reason);
+        });
+    }
+
+    @Test
+    void aServiceWithManyModelsServesEachUnderItsName() throws Exception {
+        trained("first", server.modelUri(), "256Mi");
+        trainedUntil("first", "False", "InferenceServiceNotFound");
+        applied(
+                "many",
+                "\"model\":{\"modelFormat\":{\"name\":\"xgboost\"},\"resources\":{\"limits\":{\"memory\":\"1Gi\"}}}");
+        JsonNode first = trainedUntil("first", "True", "");
+        assertThat(first.at("/status/url").asText())
+                .startsWith("http://many-default.")
+                .endsWith("/v1/models/first:predict");
+        trained("second", server.modelUri(), "512Mi");
+        trainedUntil("second", "True", "");
+        String path = "/serving/default/many/v1/models/";
+        for (String name : new String[] {"first", "second"}) {
+            JsonNode answer = server.ok("POST", server.port, path + name + ":predict", ROWS);
+            assertThat(answer.path("predictions")).hasSize(1);
+        }
+        trained("third", server.modelUri(), "900Mi");
+        trainedUntil("third", "False", "MemoryResourceNotAvailable");
+        trained("broken", server.modelUri().replace("stump", "nothing"), "1Mi");
+        trainedUntil("broken", "False", "ModelLoadFailed");
+        assertThat(server.send("POST", server.port, path + "third:predict", ROWS)
+                        .statusCode())
+                .isEqualTo(404);
+        HttpResponse<String> changed = server.send(
+                "PATCH",
+                server.controlPort,
+                ControlledServer.TRAINED + "/first",
+                "{\"spec\":{\"model\":{\"memory\":\"1Mi\"}}}",
+                "content-type",
+                MERGE);
+        assertThat(changed.statusCode()).isEqualTo(422);
+        assertThat(changed.body()).contains("spec.model.memory", "cannot be changed");
+
+        server.ok("DELETE", server.controlPort, ControlledServer.TRAINED + "/second", "");
+        trainedUntil("third", "False", "MemoryResourceNotAvailable");
+        server.ok("DELETE", server.controlPort, ControlledServer.SERVICES + "/many", "");
+        for (int i = 0; i < 400; i++) {
+            if (server.ok("GET", server.controlPort, ControlledServer.TRAINED, "")
+                    .path("items")
+                    .isEmpty()) {
+                return;
+            }
+            Object unused = headers.poll(50, TimeUnit.MILLISECONDS);
+        }
+        throw new AssertionError("the models of a deleted service are there");
+    }
 }

@@ -4,9 +4,11 @@ package io.nereid.app.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
+import io.nereid.app.modelserver.StoredModels;
 import io.nereid.app.process.Logging;
 import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;
@@ -26,10 +28,13 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.logging.Level;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -47,8 +52,9 @@ class ModelStorageTest {
 
     private final HttpClient client = HttpClient.newHttpClient();
     private HttpServer store;
-    private @Nullable NereidServer server;
-    private int port;
+    private byte[] iris;
+    private volatile @Nullable NereidServer server;
+    private volatile int port;
 
     @BeforeEach
     void start() throws IOException {
@@ -56,30 +62,38 @@ class ModelStorageTest {
         while (!Files.exists(root.resolve("mvnw"))) {
             root = root.getParent();
         }
-        byte[] iris = Files.readAllBytes(root.resolve("examples/models/iris/1/model.onnx"));
+        iris = Files.readAllBytes(root.resolve("examples/models/iris/1/model.onnx"));
         store = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 16);
-        store.createContext("/", exchange -> {
-            String path = exchange.getRequestURI().getPath();
-            byte[] body = path.startsWith("/broken") ? new byte[] {1, 2, 3} : iris;
-            boolean found = path.endsWith(".onnx");
-            exchange.sendResponseHeaders(found ? 200 : 404, found ? body.length : -1);
-            if (found && !exchange.getRequestMethod().equals("HEAD")) {
-                exchange.getResponseBody().write(body);
-            }
-            exchange.close();
-        });
+        store.createContext("/", this::serveFile);
         store.start();
+    }
+
+    private void serveFile(HttpExchange exchange) throws IOException {
+        String path = exchange.getRequestURI().getPath();
+        byte[] body = path.startsWith("/broken") ? new byte[] {1, 2, 3} : iris;
+        boolean found = path.endsWith(".onnx");
+        exchange.sendResponseHeaders(found ? 200 : 404, found ? body.length : -1);
+        if (found && !exchange.getRequestMethod().equals("HEAD")) {
+            exchange.getResponseBody().write(body);
+        }
+        exchange.close();
     }
 
     @AfterEach
     void stop() {
         store.stop(0);
-        if (server != null) {
-            boolean unused = server.stop(Duration.ofSeconds(5));
+        NereidServer running = server;
+        if (running != null) {
+            boolean unused = running.stop(Duration.ofSeconds(5));
         }
     }
 
     private void serve(boolean storage) throws Exception {
+        serve(storage, null);
+    }
+
+    /** @param models the file with the models of a service with many; null for none */
+    private void serve(boolean storage, @Nullable Path models) throws Exception {
         NereidServer started = new NereidServer(
                 EngineOptions.builder(List.of())
                         .repository(RepositorySource.Options.DEFAULT.withMode(RepositorySource.Mode.EXPLICIT))
@@ -100,8 +114,10 @@ class ModelStorageTest {
                         List.of(),
                         null,
                         storage
-                                ? StorageOptions.defaults(dir.resolve("cache"))
-                                        .withAccess(StorageAccess.of(List.of(), true, Map.of()))
+                                ? new StoredModels(
+                                        StorageOptions.defaults(dir.resolve("cache"))
+                                                .withAccess(StorageAccess.of(List.of(), true, Map.of())),
+                                        models)
                                 : null),
                 null);
         server = started;
@@ -164,5 +180,82 @@ class ModelStorageTest {
     void aServerThatFetchesNothingSaysHowToAllowIt() throws Exception {
         serve(false);
         assertThat(load(uri("/iris/model.onnx"))).startsWith("403").contains("--allow-model-storage");
+    }
+
+    private String model(String name, String path) {
+        return "{\"modelName\":\"" + name + "\",\"modelSpec\":{\"storageUri\":\"" + uri(path)
+                + "\",\"framework\":\"onnx\",\"memory\":\"1Mi\"}}";
+    }
+
+    private String get(String path) throws Exception {
+        HttpResponse<String> answer = client.send(
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
+                        .build(),
+                HttpResponse.BodyHandlers.ofString());
+        return answer.statusCode() + " " + answer.body();
+    }
+
+    private void until(String path, String start) throws Exception {
+        long end = System.nanoTime() + Duration.ofSeconds(30).toNanos();
+        while (!get(path).startsWith(start)) {
+            assertThat(System.nanoTime()).as(path + ": " + get(path)).isLessThan(end);
+            LockSupport.parkNanos(50_000_000);
+        }
+    }
+
+    @Test
+    void theModelsOfAFileAreServedBeforeTheServerIsReadyAndFollowIt() throws Exception {
+        Path file = dir.resolve("models.json");
+        Files.writeString(
+                file,
+                "[" + model("iris", "/iris/model.onnx") + "," + model("second", "/second/model.onnx") + ","
+                        + model("broken", "/broken/model.onnx") + "]");
+        CountDownLatch opened = new CountDownLatch(1);
+        store.removeContext("/");
+        store.createContext("/", exchange -> {
+            try {
+                opened.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            serveFile(exchange);
+        });
+        Thread starting = new Thread(() -> {
+            try {
+                serve(true, file);
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        });
+        starting.start();
+        while (port == 0 && starting.isAlive()) {
+            LockSupport.parkNanos(10_000_000);
+        }
+        assertThat(get("/v2/health/ready")).as("a model is still to be loaded").startsWith("503");
+        opened.countDown();
+        starting.join(30_000);
+        assertThat(get("/v2/health/ready"))
+                .as("one has failed, the others serve")
+                .startsWith("200");
+        assertThat(post("/v2/models/iris/infer", ROW)).startsWith("200");
+        assertThat(post("/v2/models/second/infer", ROW)).startsWith("200");
+        assertThat(post("/v2/models/broken/infer", ROW)).startsWith("4");
+        assertThat(post("/v2/repository/models/iris/unload", "{}"))
+                .startsWith("4")
+                .contains("TrainedModel");
+        assertThat(load(uri("/iris/model.onnx"))).as("clients load nothing").startsWith("403");
+
+        Path next = dir.resolve("next.json");
+        Files.writeString(
+                next, "[" + model("second", "/second-b/model.onnx") + "," + model("third", "/third/model.onnx") + "]");
+        Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
+        until("/v2/models/third/ready", "200");
+        until("/v2/models/iris/ready", "4");
+        assertThat(post("/v2/models/second/infer", ROW)).startsWith("200");
+        Files.writeString(file, "{");
+        LockSupport.parkNanos(Duration.ofMillis(1200).toNanos());
+        assertThat(get("/v2/models/third/ready"))
+                .as("a wrong file changes nothing")
+                .startsWith("200");
     }
 }

@@ -71,6 +71,7 @@ public record ResourceKind(
         return group.equals(ResourceKinds.SERVING)
                 && (kind.equals("InferenceService")
                         || kind.equals("InferenceGraph")
+                        || kind.equals("TrainedModel")
                         || kind.startsWith("LLMInferenceService")
                         || (kind.startsWith("LocalModel") && !kind.equals("LocalModelNodeGroup"))
                         || kind.endsWith("ServingRuntime"));

@@ -122,6 +122,17 @@ public final class ResourceKinds {
             List.of(ready(), reason(), age()),
             List.of("v1alpha1"));
 
+    /** KServe's TrainedModel: a model of an InferenceService that serves many. */
+    public static final ResourceKind TRAINED_MODEL = new ResourceKind(
+            SERVING,
+            "v1alpha1",
+            "TrainedModel",
+            "trainedmodels",
+            "trainedmodel",
+            List.of("tm"),
+            true,
+            List.of(new Column("URL", "string", "where it answers", 0, ".status.url"), ready(), age()));
+
     /** KServe's LocalModelCache: a model that is downloaded before services need it. */
     public static final ResourceKind LOCAL_MODEL_CACHE = localModel("LocalModelCache", false, copies());
 
@@ -186,6 +197,7 @@ public final class ResourceKinds {
             CLUSTER_STORAGE_CONTAINER,
             LLM_INFERENCE_SERVICE,
             LLM_INFERENCE_SERVICE_CONFIG,
+            TRAINED_MODEL,
             LOCAL_MODEL_CACHE,
             LOCAL_MODEL_NAMESPACE_CACHE,
             LOCAL_MODEL_NODE_GROUP,
@@ -197,12 +209,8 @@ public final class ResourceKinds {
             EVENT);
 
     /** KServe's kinds that this server does not support, and what to do instead. */
-    private static final Map<String, String> UNSUPPORTED = Map.ofEntries(
-            Map.entry(
-                    "TrainedModel",
-                    "give every model an InferenceService of its own, or put the models into one"
-                            + " repository and serve that with the format triton"),
-            Map.entry("Predictor", "write an InferenceService, which takes the same model"));
+    private static final Map<String, String> UNSUPPORTED =
+            Map.ofEntries(Map.entry("Predictor", "write an InferenceService, which takes the same model"));
 
     private ResourceKinds() {}
 

@@ -217,7 +217,7 @@ class ResourceRecordsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "serving.kserve.io/v1alpha1|TrainedModel|give every model an InferenceService of its own",
+                "serving.kserve.io/v1alpha1|Predictor|write an InferenceService",
                 "serving.kserve.io/v1beta1|LLMInferenceService|write apiVersion: serving.kserve.io/v1alpha2",
                 "serving.kserve.io/v1beta1|LocalModelCache|write apiVersion: serving.kserve.io/v1alpha1",
                 "serving.kserve.io/v1alpha2|InferenceService|write apiVersion: serving.kserve.io/v1beta1",

@@ -13,6 +13,7 @@ import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.local.inprocess.EngineTrainedModels;
 import io.nereid.control.local.inprocess.ModelDeployer;
 import io.nereid.control.local.process.ProcessSupervisor;
 import io.nereid.control.local.spi.ArtifactFetcher;
@@ -21,6 +22,7 @@ import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.plane.loop.EventLoop;
+import io.nereid.control.plane.trainedmodel.TrainedModelServers;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.ServableState;
 import java.time.Duration;
@@ -67,6 +69,7 @@ public final class LocalInfrastructure implements Infrastructure {
     private final EventLoop loop;
     private final Consumer<String> output;
     private final ModelDeployer deployer;
+    private final EngineTrainedModels trained;
     private final ProcessSupervisor supervisor;
     private final WorkloadRunners runners;
     private final Map<String, Service> services = new HashMap<>();
@@ -174,8 +177,10 @@ public final class LocalInfrastructure implements Infrastructure {
         this.routing = routing;
         this.loop = loop;
         this.deployer = new ModelDeployer(loop, models);
+        this.trained = new EngineTrainedModels(loop);
         this.supervisor = new ProcessSupervisor(settings.directory());
-        this.runners = new WorkloadRunners(loop, settings, artifacts, components, routing, deployer, supervisor);
+        this.runners =
+                new WorkloadRunners(loop, settings, artifacts, components, routing, deployer, trained, supervisor);
     }
 
     /** Ends the processes that an earlier server left running, and starts autoscaling. Blocks until they have ended. */
@@ -197,6 +202,11 @@ public final class LocalInfrastructure implements Infrastructure {
                 tick();
             }
         });
+    }
+
+    /** The engine as the server of services with many models. */
+    public TrainedModelServers trainedModels() {
+        return trained;
     }
 
     /** Receives every state change of the engine's models. Does not block. */

@@ -9,6 +9,7 @@ import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.WorkloadState;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.RevisionTarget;
+import io.nereid.control.local.inprocess.MultiModelRunner;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
@@ -100,7 +101,9 @@ final class RevisionController {
     private static RevisionTarget destination(Workload workload) {
         if (workload.form() instanceof Workload.Model) {
             return new RevisionTarget.Models(
-                    workload.namespace() + "/" + workload.revision(), false, workload.modelName());
+                    workload.namespace() + "/" + workload.revision(),
+                    MultiModelRunner.runs(workload),
+                    workload.modelName());
         }
         // The destination is known once the workload runs. An empty list of processes holds requests until then.
         return new RevisionTarget.Processes(List.of());

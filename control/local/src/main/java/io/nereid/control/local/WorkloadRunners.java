@@ -4,9 +4,11 @@ package io.nereid.control.local;
 
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
+import io.nereid.control.local.inprocess.EngineTrainedModels;
 import io.nereid.control.local.inprocess.InProcessRunner;
 import io.nereid.control.local.inprocess.ModelDeployer;
 import io.nereid.control.local.inprocess.ModelRunner;
+import io.nereid.control.local.inprocess.MultiModelRunner;
 import io.nereid.control.local.process.PortAllocator;
 import io.nereid.control.local.process.ProcessRunner;
 import io.nereid.control.local.process.ProcessSupervisor;
@@ -33,6 +35,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
     private final InProcessComponents components;
     private final ServiceRouting routing;
     private final ModelDeployer deployer;
+    private final EngineTrainedModels trained;
     private final ProcessSupervisor supervisor;
     private final PortAllocator ports;
 
@@ -43,6 +46,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
             InProcessComponents components,
             ServiceRouting routing,
             ModelDeployer deployer,
+            EngineTrainedModels trained,
             ProcessSupervisor supervisor) {
         this.loop = loop;
         this.settings = settings;
@@ -50,6 +54,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
         this.components = components;
         this.routing = routing;
         this.deployer = deployer;
+        this.trained = trained;
         this.supervisor = supervisor;
         this.ports = new PortAllocator(settings.firstPort(), settings.lastPort());
     }
@@ -61,10 +66,16 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
             ServiceRouting.Activator activator,
             RevisionLog log,
             Runnable changed) {
+        if (MultiModelRunner.runs(workload)) {
+            return new MultiModelRunner(loop, deployer, artifacts, trained, workload, activator, log, changed);
+        }
         if (workload.form() instanceof Workload.Model) {
             return new ModelRunner(loop, deployer, workload, files, activator, log, changed);
         }
         if (workload.form() instanceof Workload.Process) {
+            if (workload.component() == Workload.Component.PREDICTOR) {
+                trained.runsOutside(workload.namespace(), workload.service());
+            }
             return new ProcessRunner(
                     loop, supervisor, settings, routing, ports, workload, artifacts, files, activator, log, changed);
         }

@@ -4,6 +4,7 @@ package io.nereid.control.operator;
 
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.ResourceKind;
@@ -29,6 +30,7 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.trainedmodel.ConfigMapServers;
 import io.nereid.control.operator.upgrade.KserveTemplates;
 import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
@@ -38,6 +40,7 @@ import io.nereid.control.plane.languagemodel.LanguageModelController;
 import io.nereid.control.plane.loop.EventLoop;
 import io.nereid.control.plane.loop.Retries;
 import io.nereid.control.plane.reconcile.RuntimeCatalogCache;
+import io.nereid.control.plane.trainedmodel.TrainedModelController;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -226,6 +229,7 @@ public final class Operator implements AutoCloseable {
             autoscalers.start();
             LOG.info("all services are watched");
             languageModels(events);
+            trainedModels(store);
         } catch (RuntimeException e) {
             // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
@@ -262,6 +266,32 @@ public final class Operator implements AutoCloseable {
                     }
                 })
                 .start();
+    }
+
+    /** Gives services with many models theirs; without its definition or rights the services are served all the same. */
+    private void trainedModels(ClusterStore services) {
+        if (!client.has(ResourceKinds.TRAINED_MODEL)) {
+            LOG.warn(
+                    "there is no definition of trainedmodels: TrainedModels are not carried out; install the definitions"
+                            + " of this version, and restart the operator");
+            return;
+        }
+        ClusterStore models = opened(new ClusterStore(
+                client, List.of(cache(ResourceKinds.TRAINED_MODEL, options.watchNamespaces())), Set.of()));
+        TrainedModelController controller = opened(
+                new TrainedModelController(models, services, new ConfigMapServers(client), EventLoop.threads(clock)));
+        try {
+            models.start(SYNC);
+        } catch (ServingException e) {
+            if (e.code() != ErrorCode.PERMISSION_DENIED) {
+                throw e;
+            }
+            LOG.warn(
+                    "TrainedModels are not carried out: {}; install the rights of this version, and restart the operator",
+                    e.describe());
+            return;
+        }
+        controller.start();
     }
 
     private List<String> hosts(WebhookOptions webhook) {

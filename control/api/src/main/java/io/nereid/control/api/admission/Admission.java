@@ -114,6 +114,10 @@ public final class Admission {
             warnings.add(site.languageModels());
         } else if (kind.equals(ResourceKinds.LLM_INFERENCE_SERVICE_CONFIG)) {
             new LanguageModelValidator(problems, warnings).config(admitted);
+        } else if (kind.equals(ResourceKinds.TRAINED_MODEL)) {
+            if (problems.lines().isEmpty()) {
+                new TrainedModelValidator(site, problems).check(admitted, old);
+            }
         } else if (ResourceKinds.isLocalModel(kind)) {
             // A quantity that cannot be parsed is a problem already.
             if (problems.lines().isEmpty()) {

@@ -251,6 +251,15 @@ public final class ResourceSchemas {
                     .required("container", "supportedUriFormats"))
             .with(FLAG, "disabled");
 
+    static final Shape TRAINED_MODEL = resource(object().with(TEXT, "inferenceService")
+                    .with(
+                            object().with(TEXT, "storageUri", "framework")
+                                    .with(QUANTITY, "memory")
+                                    .required("storageUri", "framework", "memory"),
+                            "model")
+                    .required("inferenceService", "model"))
+            .with(TREE, "status");
+
     static final Shape SECRET = PodSchemas.RESOURCE
             .with(TEXTS, "data", "stringData")
             .with(TEXT, "type")
@@ -321,6 +330,7 @@ public final class ResourceSchemas {
             case "ClusterStorageContainer" -> STORAGE_CONTAINER;
             case "LLMInferenceService" -> LanguageModelSchemas.SERVICE;
             case "LLMInferenceServiceConfig" -> LanguageModelSchemas.CONFIG;
+            case "TrainedModel" -> TRAINED_MODEL;
             case "LocalModelCache", "LocalModelNamespaceCache" -> LocalModelSchemas.CACHE;
             case "LocalModelNodeGroup" -> LocalModelSchemas.NODE_GROUP;
             case "LocalModelNode" -> LocalModelSchemas.NODE;

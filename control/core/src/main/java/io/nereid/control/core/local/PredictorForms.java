@@ -21,6 +21,7 @@ import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.local.LocalForms.Parts;
 import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.core.runtime.RuntimeSelection;
+import io.nereid.control.core.trainedmodel.MultiModelService;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -121,9 +122,12 @@ final class PredictorForms {
             String runtime,
             Container container) {
         if (artifacts.isEmpty()) {
-            throw ServingException.invalidArgument(
-                    where + ": the model has no files; set storageUri, storageUris or storage "
-                            + "(TrainedModel, which would add files later, is not supported)");
+            if (!MultiModelService.isMultiModel(context.service.tree())) {
+                throw ServingException.invalidArgument(
+                        where + ": the model has no files; set storageUri, storageUris or storage");
+            }
+            context.advice.add(
+                    where + ": it has no storageUri, so the service has no model before a TrainedModel names it");
         }
         Map<String, String> environment = new LinkedHashMap<>();
         List<EnvironmentSource> sources = new ArrayList<>();

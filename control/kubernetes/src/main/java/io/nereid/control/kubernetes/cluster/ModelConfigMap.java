@@ -3,11 +3,17 @@
 package io.nereid.control.kubernetes.cluster;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.TrainedModel;
 import io.nereid.control.api.schema.ResourceSchemas;
+import java.util.List;
 
-/** The ConfigMap with the models of a server that serves many, which KServe's agent reads. Stateless. */
+/** The ConfigMap with the models of a server that serves many, which KServe's agent or Nereid's engine reads. Stateless. */
 public final class ModelConfigMap {
+    /** The file with the models. */
+    public static final String FILE = "models.json";
+
     private static final String PREFIX = "modelconfig-";
 
     private ModelConfigMap() {}
@@ -15,6 +21,19 @@ public final class ModelConfigMap {
     /** Its name. */
     public static String name(String service) {
         return PREFIX + service + "-0";
+    }
+
+    /** The text of the file {@value #FILE} with these models, as KServe's agent reads it. */
+    public static String models(List<TrainedModel> models) {
+        ArrayNode list = Trees.object().arrayNode();
+        for (TrainedModel model : models) {
+            ObjectNode one = list.addObject().put("modelName", model.name());
+            one.putObject("modelSpec")
+                    .put("storageUri", model.storageUri())
+                    .put("framework", model.framework())
+                    .put("memory", model.memory());
+        }
+        return list.toString();
     }
 
     /** Whether a ConfigMap of a service is this one, by its name. */

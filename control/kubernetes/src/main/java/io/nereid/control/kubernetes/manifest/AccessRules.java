@@ -100,6 +100,9 @@ final class AccessRules {
                         List.of("get", "update", "patch"),
                         "llminferenceservices/status",
                         "llminferenceserviceconfigs/status"),
+                // Models of services with many: those of a service that is gone go, and KServe's finalizer is removed.
+                rule(serving, List.of("get", "list", "watch", "update", "delete"), "trainedmodels"),
+                rule(serving, List.of("get", "update", "patch"), "trainedmodels/status"),
                 // Owner references that block deletion, where the API server asks for the right to set them.
                 rule(serving, List.of("update"), "inferenceservices/finalizers", "inferencegraphs/finalizers"),
                 rule("apps", OWN, "deployments"),

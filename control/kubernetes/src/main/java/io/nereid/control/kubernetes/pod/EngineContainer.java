@@ -5,26 +5,42 @@ package io.nereid.control.kubernetes.pod;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.BatcherSpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.LoggerSpec;
+import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.ServingEngine;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.Trees;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The container of Nereid's engine, which logs and batches requests itself: no agent is beside it. Stateless.
+ * The container of Nereid's engine, which logs and batches requests and fetches the models of a service with many itself:
+ * no agent is beside it. Stateless.
  */
 public final class EngineContainer {
     private static final String PAYLOAD_LOG = "--payload-log=";
+    private static final String TRAINED_MODELS = "--trained-models=";
+    private static final String MODELS_FILE = PodNames.MODEL_CONFIG + "/models.json";
+    private static final String CONFIG_VOLUME = "model-config";
+    private static final String CACHE_VOLUME = "model-cache";
+    private static final String CACHE = "/var/cache/nereid-models";
+
+    /** The options of a server of one model. */
+    private static final List<String> OF_ONE_MODEL =
+            List.of("--model_name", "--model_dir", "--model_format", "--model_layout", "--model_server");
+
     private static final String ANNOTATION = "nereid.io/logger-";
     private static final String BUNDLE = "logger-ca-bundle";
     private static final String BUNDLE_PATH = "/etc/tls/logger";
@@ -85,6 +101,55 @@ public final class EngineContainer {
         if (logger != null) {
             argument(container, PAYLOAD_LOG + log(logger, plan, context, pod, container));
         }
+        PredictorSpec predictor = PredictorSpec.read(plan.tree());
+        if (PodMetadata.isMultiModel(plan, predictor)) {
+            if (batcher != null || logger != null) {
+                throw ServingException.invalidArgument(
+                        plan.where() + ": a server of many models has no " + (logger != null ? "logger" : "batcher"),
+                        "remove it, or give each model an InferenceService of its own");
+            }
+            models(pod, container, ModelConfigMap.name(context.name()));
+        }
+    }
+
+    /** Makes the server one that loads the models of a file, which a ConfigMap has. */
+    private static void models(ObjectNode pod, ObjectNode container, String configMap) {
+        ArrayNode args = withoutModel(Trees.list(container, "args"));
+        args.add("--model-control-mode=explicit");
+        args.add(TRAINED_MODELS + MODELS_FILE);
+        args.add("--model-cache=" + CACHE);
+        container.set("args", args);
+        ObjectNode config = Trees.object().put("name", CONFIG_VOLUME);
+        config.putObject("configMap").put("name", configMap).put("optional", true);
+        Trees.addNamed(pod, "volumes", config);
+        ObjectNode cache = Trees.object().put("name", CACHE_VOLUME);
+        cache.putObject("emptyDir");
+        Trees.addNamed(pod, "volumes", cache);
+        Trees.list(container, "volumeMounts")
+                .addObject()
+                .put("name", CONFIG_VOLUME)
+                .put("mountPath", PodNames.MODEL_CONFIG)
+                .put("readOnly", true);
+        Trees.list(container, "volumeMounts")
+                .addObject()
+                .put("name", CACHE_VOLUME)
+                .put("mountPath", CACHE);
+    }
+
+    /** The arguments of a server without those that name its one model; a new list. */
+    public static ArrayNode withoutModel(ArrayNode given) {
+        ArrayNode args = given.arrayNode();
+        boolean skip = false;
+        for (JsonNode one : given) {
+            String text = one.asText();
+            String option = text.contains("=") ? text.substring(0, text.indexOf('=')) : text;
+            if (skip || OF_ONE_MODEL.contains(option)) {
+                skip = !skip && OF_ONE_MODEL.contains(option) && !text.contains("=");
+                continue;
+            }
+            args.add(text);
+        }
+        return args;
     }
 
     private static int orElse(@Nullable Integer value, int usual) {
@@ -132,13 +197,16 @@ public final class EngineContainer {
         return log;
     }
 
-    /** Adds the credentials of the store that the container logs to, as KServe's agent gets them. */
+    /** Adds the credentials of the stores that the container loads from and logs to, as KServe's agent gets them. */
     static void credentials(ObjectNode pod, Map<String, String> annotations, StorageCredentials credentials) {
         ObjectNode container = Trees.named(pod.path("containers"), PodNames.MAIN);
         if (container == null) {
             return;
         }
         for (JsonNode argument : container.path("args")) {
+            if (argument.asText().startsWith(TRAINED_MODELS)) {
+                credentials.ofAccount(StorageCredentials.account(pod), annotations, container, pod);
+            }
             if (!argument.asText().startsWith(PAYLOAD_LOG)) {
                 continue;
             }

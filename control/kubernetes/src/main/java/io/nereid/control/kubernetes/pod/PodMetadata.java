@@ -80,7 +80,7 @@ public final class PodMetadata {
         if (model != null && model.storage() != null) {
             storage(model.storage(), all);
         }
-        if (isMultiModel(plan, predictor)) {
+        if (isMultiModel(plan, predictor) && !EngineContainer.serves(plan)) {
             all.put(PodNames.AGENT, "true");
             all.put(PodNames.AGENT_CONFIG_MAP, ModelConfigMap.name(context.name()));
             all.put(PodNames.AGENT_CONFIG_PATH, PodNames.MODEL_CONFIG);
@@ -102,7 +102,7 @@ public final class PodMetadata {
         }
     }
 
-    /** Whether the predictor is a server without a model, which an agent gives models later. */
+    /** Whether the predictor is a server without a model, which gets models later. */
     public static boolean isMultiModel(ComponentPlan plan, PredictorSpec predictor) {
         ModelSpec model = predictor.model();
         List<Container> containers = predictor.pod().containers();

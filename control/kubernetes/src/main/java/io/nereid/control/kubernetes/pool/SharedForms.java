@@ -23,7 +23,6 @@ import io.nereid.control.kubernetes.pod.PodInjection;
 import io.nereid.control.kubernetes.pod.PodNames;
 import java.time.Duration;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -40,8 +39,6 @@ public final class SharedForms implements WorkloadForms {
     private static final int GRPC = 8081;
     private static final int DRAIN_SECONDS = 30;
     private static final int GRACE_SECONDS = 360;
-    private static final List<String> OF_ONE_MODEL =
-            List.of("--model_name", "--model_dir", "--model_format", "--model_layout", "--model_server");
 
     private final JsonNode service;
     private final PlanningContext context;
@@ -169,17 +166,7 @@ public final class SharedForms implements WorkloadForms {
                     "the runtime has no container named " + PodNames.MAIN + ", so it cannot make a pool");
         }
         ArrayNode given = Trees.list(main, "args");
-        ArrayNode args = main.arrayNode();
-        boolean skip = false;
-        for (JsonNode one : given) {
-            String text = one.asText();
-            String option = text.contains("=") ? text.substring(0, text.indexOf('=')) : text;
-            if (skip || OF_ONE_MODEL.contains(option)) {
-                skip = !skip && OF_ONE_MODEL.contains(option) && !text.contains("=");
-                continue;
-            }
-            args.add(text);
-        }
+        ArrayNode args = EngineContainer.withoutModel(given);
         args.add("--model-control-mode=explicit");
         args.add("--allow-model-storage");
         args.add("--model-cache=" + PoolObjects.CACHE);

@@ -94,10 +94,11 @@ final class PodWorkloads implements WorkloadForms {
                     plan.where() + ".workerSpec: a model on several nodes does not run in the Knative mode; set the"
                             + " annotation serving.kserve.io/deploymentMode: Standard");
         }
-        if (spec != null && PodMetadata.isMultiModel(plan, spec)) {
+        if (spec != null && PodMetadata.isMultiModel(plan, spec) && !EngineContainer.serves(plan)) {
             throw ServingException.invalidArgument(plan.where()
-                    + ": a server without a model, which gets models later, does not run in the Knative mode; give it a"
-                    + " storageUri, or set the annotation serving.kserve.io/deploymentMode: Standard");
+                    + ": a server without a model, which gets models later, runs in the Knative mode with Nereid's engine"
+                    + " only; give it a storageUri, choose the engine by the annotation nereid.io/serving-engine: nereid,"
+                    + " or set the annotation serving.kserve.io/deploymentMode: Standard");
         }
         Map<String, String> labels = PodMetadata.labels(plan, context);
         labels.remove("app"); // the revision's

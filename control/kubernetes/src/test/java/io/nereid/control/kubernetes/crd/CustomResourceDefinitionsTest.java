@@ -34,6 +34,7 @@ class CustomResourceDefinitionsTest {
                         "clusterstoragecontainers.serving.kserve.io",
                         "llminferenceservices.serving.kserve.io",
                         "llminferenceserviceconfigs.serving.kserve.io",
+                        "trainedmodels.serving.kserve.io",
                         "localmodelcaches.serving.kserve.io",
                         "localmodelnamespacecaches.serving.kserve.io",
                         "localmodelnodegroups.serving.kserve.io",

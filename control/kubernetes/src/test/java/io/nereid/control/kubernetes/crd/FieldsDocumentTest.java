@@ -42,6 +42,7 @@ class FieldsDocumentTest {
     private static final Map<String, List<String>> SECTIONS = Map.ofEntries(
             Map.entry("LLMInferenceService", List.of("Every resource", LANGUAGE_MODELS)),
             Map.entry("LLMInferenceServiceConfig", List.of("Every resource", LANGUAGE_MODELS)),
+            Map.entry("TrainedModel", List.of("Every resource", "TrainedModel")),
             Map.entry("LocalModelCache", List.of("Every resource", LOCAL_MODELS)),
             Map.entry("LocalModelNamespaceCache", List.of("Every resource", LOCAL_MODELS)),
             Map.entry("LocalModelNodeGroup", List.of("Every resource", "Groups of local models")),
@@ -198,7 +199,7 @@ class FieldsDocumentTest {
                 problems.addAll(problems(document(), kind.kind(), schema));
             }
         }
-        assertThat(kinds).isEqualTo(11);
+        assertThat(kinds).isEqualTo(12);
         assertThat(problems).as(DOCUMENT.toString()).isEmpty();
     }
 

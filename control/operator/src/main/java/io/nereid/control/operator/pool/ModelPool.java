@@ -29,6 +29,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
@@ -243,7 +244,7 @@ final class ModelPool {
                                         "pool {}: pod {} does not say what it has: {}",
                                         pool,
                                         holder.name(),
-                                        ServingException.from(failure).describe());
+                                        reason(failure).describe());
                                 // The next change of the pods, or the next tick, brings it again.
                                 pods.remove(holder.name());
                                 return;
@@ -338,6 +339,13 @@ final class ModelPool {
                 unload(action.model(), action.pod());
             }
         }
+        leaving.values().removeIf(service -> service.loading == 0 && service.unloading == 0);
+    }
+
+    /** What a call has failed with, which a stage wraps. */
+    private static ServingException reason(Throwable failure) {
+        return ServingException.from(
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure);
     }
 
     private static String waits(ServingException refusal) {
@@ -379,7 +387,7 @@ final class ModelPool {
                 }
             }
         } else if (there) {
-            ServingException why = ServingException.from(problem == null ? new IllegalStateException() : problem);
+            ServingException why = reason(problem == null ? new IllegalStateException() : problem);
             placement.loadFailed(name, holder.name(), now);
             LOG.warn("pool {}: model {} on pod {}: {}", pool, name, holder.name(), why.describe());
             failed(service, why, now);
@@ -413,7 +421,7 @@ final class ModelPool {
                                     service.failure = null;
                                 }
                             } else if (uri.equals(service.model.uri())) {
-                                failed(service, ServingException.from(failure), clock.nanos());
+                                failed(service, reason(failure), clock.nanos());
                             }
                             update(service);
                         },
@@ -427,9 +435,10 @@ final class ModelPool {
             return;
         }
         if (service == null) {
-            end(model, holder);
+            end(model, holder, null);
             return;
         }
+        service.unloading++;
         update(service);
         tables.publish(service, holders(service), true)
                 .whenCompleteAsync(
@@ -440,16 +449,17 @@ final class ModelPool {
                                         pool,
                                         model,
                                         pod,
-                                        ServingException.from(failure).describe());
+                                        reason(failure).describe());
+                                service.unloading--;
                                 unload(model, pod);
                             } else {
-                                end(model, holder);
+                                end(model, holder, service);
                             }
                         },
                         owner);
     }
 
-    private void end(String model, Holder holder) {
+    private void end(String model, Holder holder, @Nullable PooledService service) {
         servers.unload(holder, model)
                 .whenCompleteAsync(
                         (done, failure) -> {
@@ -459,10 +469,12 @@ final class ModelPool {
                                         pool,
                                         model,
                                         holder.name(),
-                                        ServingException.from(failure).describe());
+                                        reason(failure).describe());
                             }
                             placement.unloaded(model, holder.name(), clock.nanos());
-                            leaving.remove(model);
+                            if (service != null) {
+                                service.unloading--;
+                            }
                             run(clock.nanos());
                         },
                         owner);
@@ -488,7 +500,7 @@ final class ModelPool {
                                         "pool {}: the pods of model {} are not written: {}",
                                         pool,
                                         service.name(),
-                                        ServingException.from(failure).describe());
+                                        reason(failure).describe());
                                 service.unpublished = true;
                             }
                         },

@@ -85,6 +85,9 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
 
     private final Map<String, PooledService> states = new ConcurrentHashMap<>();
 
+    /** The services that were configured and not forgotten, also those that the owner has not taken up yet. */
+    private final Set<String> configured = ConcurrentHashMap.newKeySet();
+
     /** The keys of pods by their addresses, as the pods of a pool are known. */
     private final Map<String, String> keyOfPod = new ConcurrentHashMap<>();
 
@@ -182,6 +185,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
             forget(service.namespace(), service.name());
             return;
         }
+        configured.add(key(service.namespace(), service.name()));
         execute(() -> put(service, revisions, placedModel, revisions.contains(ready)));
     }
 
@@ -218,10 +222,11 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     @Override
     public void forget(String namespace, String service) {
         String key = key(namespace, service);
-        if (states.remove(key) == null) {
+        if (!configured.remove(key)) {
             return;
         }
         execute(() -> {
+            states.remove(key);
             String of = placed.remove(key);
             Running running = of == null ? null : pools.get(of);
             if (running != null) {

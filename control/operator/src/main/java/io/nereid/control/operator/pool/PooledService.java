@@ -42,6 +42,8 @@ final class PooledService {
 
     int loading;
 
+    int unloading;
+
     /** Whether the pods of the model are still to be written. */
     boolean unpublished;
 

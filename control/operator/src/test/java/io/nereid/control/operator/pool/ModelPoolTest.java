@@ -66,7 +66,9 @@ class ModelPoolTest {
             log.add("load " + model + " " + uri + " on " + pod.name());
             String problem = broken.get(uri);
             if (problem != null) {
-                return CompletableFuture.failedFuture(ServingException.invalidArgument(problem));
+                // As a stage after the call fails.
+                return CompletableFuture.<Void>failedFuture(ServingException.invalidArgument(problem))
+                        .thenApply(done -> done);
             }
             loaded.computeIfAbsent(pod.name(), name -> new TreeSet<>()).add(model);
             return CompletableFuture.completedFuture(null);
@@ -301,5 +303,15 @@ class ModelPoolTest {
         settle();
         assertThat(log).containsSubsequence("table iris []", "unload iris on pod-1");
         assertThat(pool.isEmpty()).isTrue();
+    }
+
+    @Test
+    void aServiceWhoseModelWasNeverLoadedGoesAtOnce() {
+        broken.put("gs://iris", "no model there");
+        pod("pod-1", true, false);
+        service("iris", "gs://iris", 50);
+        pool.remove("iris");
+        settle();
+        assertThat(pool.isEmpty()).as("nothing is left to unload").isTrue();
     }
 }
