@@ -129,7 +129,8 @@ public final class HuggingFaceBackend implements Backend {
         if (task == null) {
             task = modules != null ? EncoderTask.TEXT_EMBEDDING : RefusedModels.task(encoder, architecture);
         }
-        boolean score = task == EncoderTask.SEQUENCE_CLASSIFICATION && described.labels().size() == 1;
+        boolean score = task == EncoderTask.SEQUENCE_CLASSIFICATION
+                && described.labels().size() == 1;
         if (score && settings.style() == AnswerStyle.KSERVE) {
             // The number of the only label says nothing: the score does, and KServe's clients rerank with it.
             settings = settings.withStyle(AnswerStyle.PIPELINE);
@@ -144,7 +145,8 @@ public final class HuggingFaceBackend implements Backend {
         try {
             boolean pairs = pairs(settings, described, task);
             TaskAnswers answers = answers(task, settings, described, tokenizer, graph.outputWidth());
-            String texts = task == EncoderTask.TEXT_EMBEDDING ? TextTasks.EMBED : score && pairs ? TextTasks.RERANK : "";
+            String texts =
+                    task == EncoderTask.TEXT_EMBEDDING ? TextTasks.EMBED : score && pairs ? TextTasks.RERANK : "";
             ModelConfig complete = complete(config, answers, pairs, texts, settings.style(), rows, context);
             runner = GraphRunner.open(graph, source, config, settings.runtime(), context, others);
             TextModel model = new TextModel(

@@ -58,7 +58,8 @@ final class TextModelInstance implements ModelInstance {
         List<TextRow> all = new ArrayList<>();
         for (ModelRequest request : requests) {
             try {
-                List<TextRow> rows = rows(request.request().inputs(), request.request().parameters());
+                List<TextRow> rows =
+                        rows(request.request().inputs(), request.request().parameters());
                 works.add(new Work(request, rows));
                 all.addAll(rows);
             } catch (ServingException e) {

@@ -37,8 +37,7 @@ public final class V1Codec implements ProtocolCodec {
     /** Creates a codec for an engine; {@code codecPool} runs work that would block an event loop for too long. */
     public V1Codec(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options) {
         TfServingMetrics metrics = new TfServingMetrics(options);
-        OpenAiModels models =
-                new OpenAiModels(engine, control, options.clock().millis());
+        OpenAiModels models = new OpenAiModels(engine, control, options.clock().millis());
         this.rest = new RestApiHandler(engine, control, codecPool, options, metrics, models);
         this.texts = new OpenAiRoutes(engine, models, codecPool, options);
         this.grpc = new GrpcServices(engine, control, codecPool, options, metrics);

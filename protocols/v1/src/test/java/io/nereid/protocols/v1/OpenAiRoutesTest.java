@@ -122,11 +122,14 @@ class OpenAiRoutesTest {
                 .containsEntry(TextTasks.COUNT_TOKENS, true);
         // The length of "7 11", of two texts of tokens, and of a text of one character, whose vector is of length 1.
         assertThat(embed("'input':[7,11]").text()).contains("[4.0,0.0,0.0]");
-        assertThat(embed("'input':[[7],[1,2]]").text()).contains("[1.0,0.0,0.0]").contains("[3.0,0.0,0.0]");
+        assertThat(embed("'input':[[7],[1,2]]").text())
+                .contains("[1.0,0.0,0.0]")
+                .contains("[3.0,0.0,0.0]");
         assertThat(embed("'input':'x','encoding_format':'base64','dimensions':2,'user':'u'")
                         .text())
                 .contains("\"embedding\":\"AACAPwAAAAA=\"");
-        assertThat(post("/v1/embeddings", "{'model':'wide','input':'xy'}").text()).contains("[2.0,0.0,0.0]");
+        assertThat(post("/v1/embeddings", "{'model':'wide','input':'xy'}").text())
+                .contains("[2.0,0.0,0.0]");
         engine.parameters = Map.of();
         assertThat(embed("'input':'x'").text()).endsWith("\"model\":\"embedder\"}");
     }
@@ -142,7 +145,8 @@ class OpenAiRoutesTest {
                 .contains("\"results\":[{\"index\":1,\"relevance_score\":3.0" + second + "},{\"index\":0,")
                 .contains("{\"index\":3,\"relevance_score\":2.0")
                 .doesNotContain("\"index\":2")
-                .endsWith("\"usage\":{\"prompt_tokens\":10,\"total_tokens\":10},\"meta\":{\"tokens\":{\"input_tokens\":10}}}");
+                .endsWith(
+                        "\"usage\":{\"prompt_tokens\":10,\"total_tokens\":10},\"meta\":{\"tokens\":{\"input_tokens\":10}}}");
     }
 
     @ParameterizedTest

@@ -186,7 +186,8 @@ class V1CodecTest {
         assertThat(get("/v1/models/none").status()).isEqualTo(404);
         assertThat(get("/v1/models/none").text()).contains("Model with name none does not exist.");
         assertThat(get("/v1/models").text())
-                .isEqualTo("{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"],\"object\":\"list\",\"data\":[]}");
+                .isEqualTo(
+                        "{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"],\"object\":\"list\",\"data\":[]}");
     }
 
     @Test

@@ -86,7 +86,9 @@ final class BodyFields {
         Object value = fields.get(name);
         String shown = value == null
                 ? "is missing"
-                : value instanceof List<?> list ? (list.isEmpty() ? "is empty" : "is an array") : value instanceof Map ? "is an object" : "is '" + value + "'";
+                : value instanceof List<?> list
+                        ? (list.isEmpty() ? "is empty" : "is an array")
+                        : value instanceof Map ? "is an object" : "is '" + value + "'";
         return ServingException.invalidArgument(
                 "field '" + name + "' " + (shown.length() > 100 ? shown.substring(0, 100) + "…" : shown)
                         + " (expected: " + expected + ")",

@@ -29,7 +29,8 @@ final class EmbeddingHandler {
     private static final String INPUT = "input";
     private static final String ENCODING = "encoding_format";
     private static final String DIMENSIONS = "dimensions";
-    private static final String FORM = "a string, or a list that is not empty of strings, of tokens, or of lists of tokens";
+    private static final String FORM =
+            "a string, or a list that is not empty of strings, of tokens, or of lists of tokens";
 
     /** OpenAI's {@code user} names the end user for its own purposes; it changes no embedding. */
     private static final List<String> KNOWN = List.of(MODEL, INPUT, ENCODING, DIMENSIONS, "user");
@@ -54,8 +55,7 @@ final class EmbeddingHandler {
         }
         int dimensions = body.number(DIMENSIONS, 1, 0);
         Texts texts = texts(body);
-        runner.run(
-                x, model, TextTasks.EMBED, texts, r -> encode(model, r, encoding.equals("base64"), dimensions));
+        runner.run(x, model, TextTasks.EMBED, texts, r -> encode(model, r, encoding.equals("base64"), dimensions));
     }
 
     private static Texts texts(BodyFields body) {
@@ -95,7 +95,12 @@ final class EmbeddingHandler {
 
     private HttpReply encode(String model, Result result, boolean base64, int dimensions) {
         JsonWriter to = new JsonWriter(1024);
-        to.floatStyle(floats).beginObject().name("object").value("list").name("data").beginArray();
+        to.floatStyle(floats)
+                .beginObject()
+                .name("object")
+                .value("list")
+                .name("data")
+                .beginArray();
         for (int i = 0; i < result.rows().length; i++) {
             float[] vector = cut(model, result.rows()[i], dimensions);
             to.beginObject().name("object").value("embedding").name("index").value(i);

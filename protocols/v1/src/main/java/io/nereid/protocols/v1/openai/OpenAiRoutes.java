@@ -53,22 +53,19 @@ public final class OpenAiRoutes {
     }
 
     private HttpRoute post(String path, HttpHandler handler) {
-        return HttpRoute.post(
-                path,
-                Operation.INFERENCE,
-                handler(x -> {
-                    if (x.body().size() <= SMALL) {
-                        handler.handle(x);
-                        return;
-                    }
-                    codecPool.execute(() -> {
-                        try {
-                            handler.handle(x);
-                        } catch (RuntimeException | OutOfMemoryError e) {
-                            x.reply(OpenAiErrors.reply(ServingException.from(e)));
-                        }
-                    });
-                }));
+        return HttpRoute.post(path, Operation.INFERENCE, handler(x -> {
+            if (x.body().size() <= SMALL) {
+                handler.handle(x);
+                return;
+            }
+            codecPool.execute(() -> {
+                try {
+                    handler.handle(x);
+                } catch (RuntimeException | OutOfMemoryError e) {
+                    x.reply(OpenAiErrors.reply(ServingException.from(e)));
+                }
+            });
+        }));
     }
 
     /** A handler whose failures have OpenAI's form. */

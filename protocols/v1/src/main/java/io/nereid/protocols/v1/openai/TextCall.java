@@ -219,12 +219,10 @@ final class TextCall {
         }
 
         private void read(InferenceResponse response) {
-            Tensor output = response.outputs().isEmpty() ? null : response.outputs().get(0);
+            Tensor output =
+                    response.outputs().isEmpty() ? null : response.outputs().get(0);
             int count = output == null ? 0 : (int) output.shape().elementCount();
-            if (output == null
-                    || output.shape().rank() == 0
-                    || output.shape().dim(0) != to - from
-                    || count == 0) {
+            if (output == null || output.shape().rank() == 0 || output.shape().dim(0) != to - from || count == 0) {
                 throw ServingException.of(
                         ErrorCode.INTERNAL,
                         "model '" + target.model().model() + "' answered " + (to - from) + " texts with "

@@ -91,7 +91,8 @@ final class TextRunner {
         TensorSpec output = output(metadata.outputs(), pairs ? "score" : "embedding");
         boolean fits = inputs.size() == (pairs ? 2 : 1)
                 && inputs.stream()
-                        .allMatch(i -> i.dataType() == DataType.BYTES && i.shape().rank() <= 2)
+                        .allMatch(
+                                i -> i.dataType() == DataType.BYTES && i.shape().rank() <= 2)
                 && output != null
                 && (output.dataType() == DataType.FP32 || output.dataType() == DataType.FP64);
         if (!fits || output == null) {
