@@ -6,11 +6,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.CommandLineArguments;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
-import io.nereid.control.api.InferenceService.StorageUri;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
@@ -29,18 +27,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Plans one predictor: a model in the engine, or processes. Confined to one call of the planner. */
 final class PredictorForms {
-    /** Arguments of KServe's Hugging Face server that name a model of the Hub. */
-    private static final Set<String> HUB_ARGUMENTS =
-            Set.of("model_id", "model-id", "model_revision", "model-revision");
-
-    private static final Pattern HUB_MODEL = Pattern.compile("[A-Za-z0-9][\\w.-]*(/[A-Za-z0-9][\\w.-]*)?");
-
     private final PlanningContext context;
     private final LocalForms planner;
     private final ComponentPlan plan;
@@ -124,18 +114,12 @@ final class PredictorForms {
     }
 
     private Form engine(
-            List<Artifact> stored,
+            List<Artifact> artifacts,
             String format,
             @Nullable String version,
             String protocol,
             String runtime,
             Container container) {
-        List<Artifact> artifacts = stored;
-        List<String> arguments = container.args();
-        if (artifacts.isEmpty() && format.equalsIgnoreCase("huggingface")) {
-            artifacts = ofHub(arguments);
-            arguments = CommandLineArguments.without(arguments, HUB_ARGUMENTS);
-        }
         if (artifacts.isEmpty()) {
             throw ServingException.invalidArgument(
                     where + ": the model has no files; set storageUri, storageUris or storage "
@@ -158,31 +142,9 @@ final class PredictorForms {
                 version,
                 protocol,
                 runtime,
-                arguments,
+                container.args(),
                 Collections.unmodifiableMap(environment),
                 resources.isObject() ? resources : JsonNodeFactory.instance.objectNode());
-    }
-
-    /** The model of the Hub that the arguments of KServe's Hugging Face server name; empty without one. */
-    private List<Artifact> ofHub(List<String> arguments) {
-        Map<String, String> options = CommandLineArguments.normalized(arguments);
-        String id = options.getOrDefault("model_id", "");
-        if (id.isEmpty()) {
-            return List.of();
-        }
-        if (!HUB_MODEL.matcher(id).matches()) {
-            throw ServingException.invalidArgument(
-                    where + ".model.args: --model_id is '" + id + "' (expected: OWNER/MODEL of the Hugging Face Hub)",
-                    "correct it, or set storageUri");
-        }
-        String revision = options.getOrDefault("model_revision", "");
-        return List.of(new Artifact(
-                "hf://" + id + (revision.isEmpty() ? "" : ":" + revision),
-                StorageUri.MODELS,
-                null,
-                Map.of(),
-                spec.pod().serviceAccountName(),
-                spec.storageContainerName()));
     }
 
     /** Warns about a further container beside a model in the engine, which does not run. */

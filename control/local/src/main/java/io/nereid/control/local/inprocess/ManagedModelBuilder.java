@@ -134,7 +134,6 @@ public final class ManagedModelBuilder {
             "disable_lower_case",
             "disable_log_requests",
             "max_log_len",
-            "model_id",
             "model_revision",
             "tokenizer_revision",
             "tensor_input_names",
