@@ -128,7 +128,7 @@ alone() {
     "$@" 8>&-
 }
 
-for needs in metrics triton grpc openapi kserve control console minilm mlflow onnx arrow; do
+for needs in metrics triton grpc openapi kserve huggingface control console minilm mlflow onnx arrow; do
     install "$needs" || touch "$results/no-$needs"
 done
 if ! install control-more; then
@@ -186,6 +186,7 @@ lane suite "who may do what: tritonclient" triton tritonclient.grpc test_access_
 lane suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
 lane suite "OpenAPI documents: openapi-spec-validator, OpenAPI Generator" openapi "openapi_spec_validator, pydantic" test_openapi.py
 lane suite "kserve SDK" kserve kserve test_kserve.py
+lane suite "encoders of Hugging Face: openai, kserve SDK" huggingface "openai, kserve" test_huggingface.py
 lane java_client "client for Java with the kserve SDK"
 lane alone suite "the commands of README.md" control "tritonclient.grpc, yaml" test_readme.py
 lane suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py

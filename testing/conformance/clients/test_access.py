@@ -160,6 +160,8 @@ RESTRICTED = [
     ("POST", "/v2/models/simple/explain"),
     ("POST", "/invocations"),
     ("POST", "/models/simple/invocations"),
+    ("POST", "/v1/embeddings"),
+    ("POST", "/openai/v1/rerank"),
     ("POST", "/admin/model-config"),
     ("POST", "/v2/repository/models/simple/unload"),
 ]

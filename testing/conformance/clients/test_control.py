@@ -43,7 +43,7 @@ def test_sklearn_iris_answers_v1_by_host_and_by_path(plane):
         assert service["status"]["clusterServingRuntimeName"] == "kserve-sklearnserver"
     for by in ("host", "path"):
         assert plane.predict("sklearn-iris", rows, by=by) == answers["predict"][:2]
-        assert plane.call("sklearn-iris", "/v1/models", by=by)[2] == {"models": ["sklearn-iris"]}
+        assert plane.call("sklearn-iris", "/v1/models", by=by)[2] == {"models": ["sklearn-iris"], "object": "list", "data": []}
         status, _, answer = plane.call("sklearn-iris", "/v1/models/sklearn-iris", by=by)
         assert (status, answer["name"], answer["ready"]) == (200, "sklearn-iris", True)
     status, _, answer = plane.call("sklearn-iris", "/v1/models/other:predict", {"instances": rows})

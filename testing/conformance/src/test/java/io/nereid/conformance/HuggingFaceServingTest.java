@@ -43,6 +43,13 @@ class HuggingFaceServingTest {
                 List.of("bert-classify", "bert-embed", "sentence-cls", "bert-tokens", "bert-mask", "cross-encoder")) {
             unpack(name, name);
         }
+        // As save_pretrained and sentence-transformers leave them: the folder itself is the version.
+        unpack("sentence-cls", repository.resolve("all-made-up-L1"));
+        unpack("bert-embed", repository.resolve("org--encoder"));
+        Files.writeString(repository.resolve("org--encoder").resolve("vocab.txt"), "[PAD]\n[UNK]\n");
+        Files.writeString(repository.resolve("org--encoder").resolve("README.md"), "---\nlicense: mit\n---\n");
+        kserve("cross-encoder", "kserve-ranker", "");
+        kserve("bert-embed", "kserve-embed", "");
         kserve("bert-classify", "kserve-labels", "");
         kserve("bert-classify", "kserve-probabilities", "return_probabilities");
         kserve("bert-mask", "kserve-mask", "");
@@ -59,7 +66,10 @@ class HuggingFaceServingTest {
     }
 
     private static void unpack(String folder, String name) throws IOException {
-        Path version = repository.resolve(name).resolve("1");
+        unpack(folder, repository.resolve(name).resolve("1"));
+    }
+
+    private static void unpack(String folder, Path version) throws IOException {
         try (InputStream in = Files.newInputStream(MODELS);
                 ZipInputStream zip = new ZipInputStream(in)) {
             for (ZipEntry e = zip.getNextEntry(); e != null; e = zip.getNextEntry()) {
@@ -142,6 +152,60 @@ class HuggingFaceServingTest {
                 }
             }
         }
+    }
+
+    @Test
+    void embeddingsOfAFolderAreThoseOfItsLibraryAndTokensAreTexts() throws Exception {
+        assertThat(server.output()).noneMatch(line -> line.contains("passed over"));
+        JsonNode expected = expected("sentence-cls").get("embedding");
+        JsonNode embedded = answer("/v1/embeddings", "{\"model\":\"all-made-up-L1\",\"input\":" + TEXTS + "}");
+        assertThat(embedded.at("/usage/total_tokens").asInt()).isGreaterThan(10);
+        for (int i = 0; i < 2; i++) {
+            for (int j = 0; j < expected.get(i).size(); j++) {
+                assertThat(embedded.at("/data/" + i + "/embedding/" + j).asDouble())
+                        .isCloseTo(expected.get(i).get(j).asDouble(), within(1e-4));
+            }
+        }
+        JsonNode vocabulary = JSON.readTree(
+                        repository.resolve("org--encoder").resolve("tokenizer.json").toFile())
+                .at("/model/vocab");
+        String tokens = "[" + vocabulary.get("[CLS]") + "," + vocabulary.get("the") + "," + vocabulary.get("cat") + ","
+                + vocabulary.get("[SEP]") + "]";
+        JsonNode ofTokens = answer("/openai/v1/embeddings", "{\"model\":\"org--encoder\",\"input\":" + tokens + "}");
+        JsonNode ofText = answer("/openai/v1/embeddings", "{\"model\":\"org--encoder\",\"input\":\"the cat\"}");
+        assertThat(ofTokens.get("data")).isEqualTo(ofText.get("data"));
+        assertThat(ofTokens.get("usage")).isEqualTo(ofText.get("usage"));
+        HttpResponse<String> foreign = HttpClient.newHttpClient()
+                .send(
+                        post("/v1/embeddings", "{\"model\":\"org--encoder\",\"input\":[[100257]]}"),
+                        HttpResponse.BodyHandlers.ofString());
+        assertThat(foreign.statusCode()).isEqualTo(400);
+        assertThat(foreign.body()).contains("token '100257' is not in the vocabulary");
+    }
+
+    @Test
+    void documentsAreRankedByTheScoresOfTheirLibrary() throws Exception {
+        JsonNode expected = expected("cross-encoder");
+        for (String model : List.of("cross-encoder", "kserve-ranker")) {
+            for (int i = 0; i < expected.get("pairs").size(); i++) {
+                JsonNode pair = expected.get("pairs").get(i);
+                JsonNode ranked = answer(
+                        "/v1/rerank",
+                        "{\"model\":\"" + model + "\",\"query\":" + pair.get(0) + ",\"documents\":[\"mat\"," + pair.get(1)
+                                + "]}");
+                JsonNode results = ranked.get("results");
+                JsonNode second = results.get(0).get("index").asInt() == 1 ? results.get(0) : results.get(1);
+                assertThat(second.get("relevance_score").asDouble())
+                        .isCloseTo(expected.get("scores").get(i).asDouble(), within(1e-4));
+                assertThat(results.get(0).get("relevance_score").asDouble())
+                        .isGreaterThanOrEqualTo(
+                                results.get(1).get("relevance_score").asDouble());
+            }
+        }
+        JsonNode vector = answer("/v1/embeddings", "{\"model\":\"kserve-embed\",\"input\":\"the cat\"}");
+        assertThat(vector.at("/data/0/embedding"))
+                .isEqualTo(answer("/v1/embeddings", "{\"model\":\"bert-embed\",\"input\":\"the cat\"}")
+                        .at("/data/0/embedding"));
     }
 
     @Test

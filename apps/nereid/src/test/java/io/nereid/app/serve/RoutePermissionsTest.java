@@ -139,6 +139,9 @@ class RoutePermissionsTest {
         "POST, /tensorflow.serving.ModelService/HandleReloadConfigRequest, MODEL_CONTROL",
         "POST, /tensorflow.serving.PredictionService/Predict, INFERENCE",
         "POST, /invocations, INFERENCE",
+        "POST, /v1/embeddings, INFERENCE",
+        "POST, /openai/v1/rerank, INFERENCE",
+        "GET, /openai/v1/models, METADATA",
     })
     void aRelayedCallIsKnownByItsPath(String method, String path, Operation operation) {
         assertThat(Operation.ofPath(method, path)).isEqualTo(operation);

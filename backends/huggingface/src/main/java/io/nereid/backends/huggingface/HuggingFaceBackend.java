@@ -22,6 +22,7 @@ import io.nereid.backends.huggingface.task.VectorAnswers;
 import io.nereid.backends.huggingface.weights.Checkpoint;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.TextTasks;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
@@ -128,6 +129,12 @@ public final class HuggingFaceBackend implements Backend {
         if (task == null) {
             task = modules != null ? EncoderTask.TEXT_EMBEDDING : RefusedModels.task(encoder, architecture);
         }
+        boolean score = task == EncoderTask.SEQUENCE_CLASSIFICATION
+                && described.labels().size() == 1;
+        if (score && settings.style() == AnswerStyle.KSERVE) {
+            // The number of the only label says nothing: the score does, and KServe's clients rerank with it.
+            settings = settings.withStyle(AnswerStyle.PIPELINE);
+        }
         Checkpoint checkpoint = Checkpoint.open(encoder);
         List<SentenceStep> steps = modules != null ? modules.steps() : steps(settings);
         EncoderGraph graph = EncoderHeads.build(described, checkpoint, family, task, steps);
@@ -138,7 +145,9 @@ public final class HuggingFaceBackend implements Backend {
         try {
             boolean pairs = pairs(settings, described, task);
             TaskAnswers answers = answers(task, settings, described, tokenizer, graph.outputWidth());
-            ModelConfig complete = complete(config, answers, pairs, rows, context);
+            String texts =
+                    task == EncoderTask.TEXT_EMBEDDING ? TextTasks.EMBED : score && pairs ? TextTasks.RERANK : "";
+            ModelConfig complete = complete(config, answers, pairs, texts, settings.style(), rows, context);
             runner = GraphRunner.open(graph, source, config, settings.runtime(), context, others);
             TextModel model = new TextModel(
                     complete,
@@ -257,7 +266,13 @@ public final class HuggingFaceBackend implements Backend {
     }
 
     private static ModelConfig complete(
-            ModelConfig config, TaskAnswers answers, boolean pairs, int rows, BackendContext context) {
+            ModelConfig config,
+            TaskAnswers answers,
+            boolean pairs,
+            String texts,
+            AnswerStyle style,
+            int rows,
+            BackendContext context) {
         List<TensorSpec> inputs = new ArrayList<>();
         inputs.add(new TensorSpec(TEXT, DataType.BYTES, shape(Shape.of(1), rows)));
         if (pairs) {
@@ -276,6 +291,12 @@ public final class HuggingFaceBackend implements Backend {
         Map<String, String> parameters = new HashMap<>(config.parameters());
         if (!answers.documents().isEmpty()) {
             parameters.put(ModelMetadata.JSON_OUTPUTS, String.join(",", answers.documents()));
+        }
+        if (!texts.isEmpty()) {
+            parameters.put(TextTasks.PROPERTY, texts);
+        }
+        if (style == AnswerStyle.PIPELINE) {
+            parameters.remove(ModelMetadata.KSERVE_SERVER);
         }
         return config
                 .completed(

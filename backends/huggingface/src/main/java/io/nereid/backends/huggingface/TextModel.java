@@ -6,6 +6,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
 import io.nereid.backends.huggingface.task.TaskAnswers;
+import io.nereid.backends.huggingface.task.VectorAnswers;
 import io.nereid.spi.config.ModelConfig;
 import java.util.List;
 
@@ -73,6 +74,11 @@ final class TextModel implements BackendModel {
     /** Whether the graph computes the numbers of masked tokens only. */
     boolean masks() {
         return masks;
+    }
+
+    /** Whether the answers depend on the tokens alone, so that requests may have tokens in place of texts. */
+    boolean takesTokens() {
+        return answers instanceof VectorAnswers;
     }
 
     @Override

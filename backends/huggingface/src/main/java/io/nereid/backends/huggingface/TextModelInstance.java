@@ -8,6 +8,7 @@ import io.nereid.backends.huggingface.graph.EncoderHeads;
 import io.nereid.backends.huggingface.task.TextRow;
 import io.nereid.backends.tokenizer.NativeTokenizer.Encoding;
 import io.nereid.base.ServingException;
+import io.nereid.spi.TextTasks;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -46,7 +47,7 @@ final class TextModelInstance implements ModelInstance {
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-        List<TextRow> rows = rows(inputs);
+        List<TextRow> rows = rows(inputs, Map.of());
         compute(rows);
         return model.answers().answer(outputs, rows, Map.of());
     }
@@ -57,7 +58,8 @@ final class TextModelInstance implements ModelInstance {
         List<TextRow> all = new ArrayList<>();
         for (ModelRequest request : requests) {
             try {
-                List<TextRow> rows = rows(request.request().inputs());
+                List<TextRow> rows =
+                        rows(request.request().inputs(), request.request().parameters());
                 works.add(new Work(request, rows));
                 all.addAll(rows);
             } catch (ServingException e) {
@@ -82,23 +84,40 @@ final class TextModelInstance implements ModelInstance {
                 work.request.fail(e);
                 continue;
             }
-            work.request.complete(outputs, Map.of());
+            boolean counts =
+                    Boolean.TRUE.equals(work.request.request().parameters().get(TextTasks.COUNT_TOKENS));
+            work.request.complete(outputs, counts ? Map.of(TextTasks.TOKENS, count(work.rows)) : Map.of());
         }
     }
 
-    private List<TextRow> rows(List<Tensor> inputs) {
+    private static Long count(List<TextRow> rows) {
+        long n = 0;
+        for (TextRow row : rows) {
+            n += row.tokens();
+        }
+        return n;
+    }
+
+    private List<TextRow> rows(List<Tensor> inputs, Map<String, Object> parameters) {
         List<String> texts = texts(inputs, feeds.get(0).name());
         List<String> pairs = feeds.size() > 1 ? texts(inputs, feeds.get(1).name()) : null;
         if (pairs != null && pairs.size() != texts.size()) {
             throw ServingException.invalidArgument("there are " + texts.size() + " first and " + pairs.size()
                     + " second texts (expected: the same number)");
         }
+        boolean tokens = Boolean.TRUE.equals(parameters.get(TextTasks.TOKEN_IDS));
+        if (tokens && !model.takesTokens()) {
+            throw ServingException.invalidArgument(
+                    "the parameter " + TextTasks.TOKEN_IDS + " is for models of embeddings", "send the text itself");
+        }
         List<Encoding> encodings = new ArrayList<>();
         List<String> prepared = new ArrayList<>();
         int longest = 0;
         for (int i = 0; i < texts.size(); i++) {
-            String text = model.tokenizer().prepared(texts.get(i));
-            Encoding encoding = model.tokenizer().encode(text, pairs == null ? null : pairs.get(i));
+            String text = tokens ? texts.get(i) : model.tokenizer().prepared(texts.get(i));
+            Encoding encoding = tokens
+                    ? model.tokenizer().tokens(text)
+                    : model.tokenizer().encode(text, pairs == null ? null : pairs.get(i));
             if (model.masks() && places(encoding.ids()) == 0) {
                 throw ServingException.invalidArgument(
                         "text " + i + " has no mask token"

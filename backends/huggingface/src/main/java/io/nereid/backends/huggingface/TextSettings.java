@@ -8,6 +8,7 @@ import io.nereid.backends.huggingface.task.TokenAnswers;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.TextTasks;
 import io.nereid.spi.config.DynamicBatching;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.parameters.LatencyObjective;
@@ -64,6 +65,7 @@ record TextSettings(
             LatencyObjective.PARAMETER,
             ModelMetadata.KSERVE_SERVER,
             ModelMetadata.JSON_OUTPUTS,
+            TextTasks.PROPERTY,
             "nereid.batch_id");
 
     private static final List<String> RUNTIME = List.of("intra_op_thread_count", "inter_op_thread_count");
@@ -107,6 +109,11 @@ record TextSettings(
                 config.parameters().containsKey(PAIRS) ? (Boolean) flag(config, PAIRS, false) : null,
                 flag(config, NORMALIZE, true),
                 Map.copyOf(runtime));
+    }
+
+    /** These settings with another form of the answers. */
+    TextSettings withStyle(AnswerStyle other) {
+        return new TextSettings(task, maxLength, special, lowerCase, other, strategy, top, pairs, normalize, runtime);
     }
 
     private static boolean flag(ModelConfig config, String key, boolean otherwise) {

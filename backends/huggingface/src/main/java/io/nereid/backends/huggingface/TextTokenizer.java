@@ -12,6 +12,8 @@ import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,8 @@ final class TextTokenizer implements AutoCloseable {
     private final long unknown;
     private final long bytes;
     private final boolean prefixes;
+    private final int length;
+    private final int vocabulary;
 
     private TextTokenizer(
             NativeTokenizer tokenizer,
@@ -37,6 +41,7 @@ final class TextTokenizer implements AutoCloseable {
             TextSettings wanted,
             @Nullable SentenceModules modules,
             EncoderConfig config,
+            int length,
             String json) {
         this.tokenizer = tokenizer;
         this.special = wanted.special();
@@ -46,6 +51,8 @@ final class TextTokenizer implements AutoCloseable {
         this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);
         this.mask = id(settings, "mask_token");
         this.unknown = id(settings, "unk_token");
+        this.length = length;
+        this.vocabulary = config.index("vocab_size", 0);
         this.bytes = json.length();
         this.prefixes = json.contains("\"continuing_subword_prefix\"") && json.contains("\"WordPiece\"");
     }
@@ -79,11 +86,11 @@ final class TextTokenizer implements AutoCloseable {
         NativeTokenizer tokenizer = NativeTokenizer.open(model, FILE, json);
         boolean opened = false;
         try {
-            TextTokenizer own = new TextTokenizer(tokenizer, settings, wanted, modules, config, json);
             tokenizer.neverPad();
             String pair = task == EncoderTask.QUESTION_ANSWERING ? "" : null;
             int marks = tokenizer.encodeWithPlaces("", pair, wanted.special()).ids().length;
             int length = length(model, config, family, wanted, modules, settings, marks);
+            TextTokenizer own = new TextTokenizer(tokenizer, settings, wanted, modules, config, length, json);
             tokenizer.truncate(length, pair == null ? "LONGEST_FIRST" : "ONLY_SECOND");
             opened = true;
             return own;
@@ -143,6 +150,44 @@ final class TextTokenizer implements AutoCloseable {
                     "the tokenizer rejected the text: " + e.getMessage(),
                     pair == null ? null : "the first text of a pair must be shorter than max_length");
         }
+    }
+
+    /**
+     * Reads tokens that are given by their numbers.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a text that is not numbers of this vocabulary, or has more than the model takes
+     */
+    Encoding tokens(String text) {
+        String[] parts = text.strip().split(" +", -1);
+        if (parts.length > length) {
+            throw ServingException.invalidArgument(
+                    "there are " + parts.length + " tokens (expected: at most " + length + ")",
+                    "send fewer, or the text itself, which is truncated");
+        }
+        long[] ids = new long[parts.length];
+        List<String> names = new ArrayList<>();
+        for (int i = 0; i < ids.length; i++) {
+            ids[i] = number(parts[i]);
+            names.add("");
+        }
+        long[] none = new long[ids.length];
+        return new Encoding(ids, none, names, none, none, new int[ids.length], new int[ids.length]);
+    }
+
+    private long number(String text) {
+        long id = -1;
+        try {
+            id = Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            // Rejected below.
+        }
+        if (id < 0 || id >= vocabulary) {
+            throw ServingException.invalidArgument(
+                    "token '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
+                            + "' is not in the vocabulary (expected: whole numbers from 0 to " + (vocabulary - 1) + ")",
+                    "send the text itself; tokens of another model's vocabulary have other numbers");
+        }
+        return id;
     }
 
     NativeTokenizer tokenizer() {

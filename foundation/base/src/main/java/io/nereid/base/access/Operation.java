@@ -112,7 +112,9 @@ public enum Operation implements OperationSelector {
                     ? STATISTICS
                     : p.endsWith("/config") ? MODEL_CONFIG : METADATA;
         }
-        return read && (p.startsWith("/v1/models") || p.equals("/v2")) ? METADATA : INFERENCE;
+        return read && (p.startsWith("/v1/models") || p.startsWith("/openai/v1/models") || p.equals("/v2"))
+                ? METADATA
+                : INFERENCE;
     }
 
     /** What a method of {@code GRPCInferenceService} does, before its message is known. */

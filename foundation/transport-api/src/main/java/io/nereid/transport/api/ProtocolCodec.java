@@ -36,7 +36,7 @@ public interface ProtocolCodec {
      * Where the descriptions of the HTTP routes are, for the OpenAPI document of the server; null without any. The text
      * is JSON: {@code paths} has the path items of OpenAPI 3.0 by the templates of the routes, {@code components} and
      * {@code tags} are OpenAPI's. It has neither path parameters, which follow from the templates, nor errors, whose
-     * schema {@code x-nereid-error} refers to, nor access. The description of a route is also that of its variants with
+     * schema {@code x-nereid-error} refers to, for all routes or in an operation for its own, nor access. The description of a route is also that of its variants with
      * {@code /versions/{version}} and {@code /labels/{label}}. {@code x-nereid-prefixes} has a {@code summary} for routes
      * that end in <code>{rest...}</code>.
      */

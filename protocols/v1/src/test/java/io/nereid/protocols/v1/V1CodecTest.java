@@ -185,7 +185,9 @@ class V1CodecTest {
                 .contains("file is empty");
         assertThat(get("/v1/models/none").status()).isEqualTo(404);
         assertThat(get("/v1/models/none").text()).contains("Model with name none does not exist.");
-        assertThat(get("/v1/models").text()).isEqualTo("{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"]}");
+        assertThat(get("/v1/models").text())
+                .isEqualTo(
+                        "{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"],\"object\":\"list\",\"data\":[]}");
     }
 
     @Test

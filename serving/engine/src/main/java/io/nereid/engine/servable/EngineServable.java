@@ -20,6 +20,7 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Signature;
+import io.nereid.spi.TextTasks;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.Tensor;
@@ -127,7 +128,8 @@ public abstract class EngineServable implements Servable {
 
     /**
      * The metadata that protocols need besides the tensors: the names of a matrix's columns, whether the model answers as
-     * those of KServe's Python servers do, whether its tables may have missing values, and whether it is a function of MLflow.
+     * those of KServe's Python servers do, whether its tables may have missing values, whether it is a function of MLflow, and what
+     * it does with texts.
      */
     private static Map<String, String> properties(ModelConfig config) {
         Map<String, String> properties = new HashMap<>();
@@ -151,6 +153,10 @@ public abstract class EngineServable implements Servable {
         String function = config.parameters().getOrDefault(ModelMetadata.PYTHON_FUNCTION, "");
         if (!function.isEmpty()) {
             properties.put(ModelMetadata.PYTHON_FUNCTION, function);
+        }
+        String task = config.parameters().getOrDefault(TextTasks.PROPERTY, "");
+        if (!task.isEmpty()) {
+            properties.put(TextTasks.PROPERTY, task);
         }
         return Map.copyOf(properties);
     }

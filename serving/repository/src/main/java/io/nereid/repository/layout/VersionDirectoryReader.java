@@ -28,7 +28,8 @@ final class VersionDirectoryReader {
     private static final Set<String> RESERVED = Set.of("warmup", "initial_state", "configs");
 
     /** Files of models without version directories, beside which directories are parts of the model. */
-    private static final Set<String> WITH_DIRECTORIES = Set.of("MLmodel", "saved_model.pb");
+    private static final Set<String> WITH_DIRECTORIES =
+            Set.of("MLmodel", "saved_model.pb", "config.json", "modules.json");
 
     private VersionDirectoryReader() {}
 

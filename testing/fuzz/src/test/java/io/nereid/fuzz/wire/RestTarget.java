@@ -139,6 +139,15 @@ public final class RestTarget implements FuzzTarget {
                         "",
                         "{\"signature_name\":\"regress\",\"examples\":[{\"x\":1.5,\"y\":\"t\",\"z\":[1,2]}]}"),
                 new Route(
+                        "/v1/embeddings",
+                        "",
+                        "{\"model\":\"m\",\"input\":[\"a\",\"b\"],\"encoding_format\":\"base64\"}",
+                        "{\"model\":\"m\",\"input\":[[1,2],[3]],\"dimensions\":2}"),
+                new Route(
+                        "/v1/rerank",
+                        "",
+                        "{\"model\":\"m\",\"query\":\"q\",\"documents\":[\"a\",{\"text\":\"b\"}],\"top_n\":1}"),
+                new Route(
                         "/v1/models/half:predict",
                         "ce-specversion: 1.0\r\nce-id: 1\r\nce-source: s\r\nce-type: t\r\n",
                         "{\"instances\":[1.0]}"),

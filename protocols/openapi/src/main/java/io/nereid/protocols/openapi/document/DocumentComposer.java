@@ -143,7 +143,8 @@ final class DocumentComposer {
     /** Adds the errors that every route of its kind may answer, with the body of the protocol. */
     private void errors(
             HttpRoute route, Operation kind, RouteDescriptions descriptions, Map<String, @Nullable Object> operation) {
-        Object body = descriptions.error();
+        Object own = operation.remove("x-nereid-error");
+        Object body = own == null ? descriptions.error() : own;
         if (body == null) {
             return;
         }
@@ -167,12 +168,18 @@ final class DocumentComposer {
         possible.put("500", "An error of the server or of the model");
         possible.forEach((status, description) -> {
             if (!responses.containsKey(status)) {
-                String name = descriptions.protocol() + "-" + status;
+                String name = descriptions.protocol() + "-" + (own == null ? "" : own(own) + "-") + status;
                 kind("responses").putIfAbsent(name, object("description", description, "content", json(body)));
                 responses.put(status, reference("responses", name));
             }
         });
         operation.put("responses", responses);
+    }
+
+    /** The name of the schema that an operation's own errors have. */
+    private static String own(Object reference) {
+        String target = reference instanceof Map<?, ?> map ? String.valueOf(map.get("$ref")) : "own";
+        return target.substring(target.lastIndexOf('/') + 1);
     }
 
     /**

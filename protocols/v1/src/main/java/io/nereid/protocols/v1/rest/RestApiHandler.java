@@ -9,6 +9,7 @@ import io.nereid.observe.metrics.MetricsFormat;
 import io.nereid.protocols.v1.common.ModelLookup;
 import io.nereid.protocols.v1.common.TfServingMetrics;
 import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.protocols.v1.openai.OpenAiModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.management.ModelControl;
@@ -40,14 +41,17 @@ public final class RestApiHandler {
     private final PageRenderer<MetricsFormat> pages;
     private final ModelLookup models;
     private final RestPredictionHandler inference;
+    private final OpenAiModels openAi;
 
     public RestApiHandler(
             InferenceEngine engine,
             ModelControl control,
             Executor codecPool,
             V1Options options,
-            TfServingMetrics metrics) {
+            TfServingMetrics metrics,
+            OpenAiModels openAi) {
         this.control = control;
+        this.openAi = openAi;
         this.options = options;
         this.pages = new PageRenderer<>(codecPool, metrics::page);
         this.models = new ModelLookup(engine, control, options.methodCheck());
@@ -152,6 +156,7 @@ public final class RestApiHandler {
         }
     }
 
+    /** KServe's list, with the fields of OpenAI's: clients of either find their own, and pass over the others. */
     private void list(HttpExchange x) {
         StringBuilder body = new StringBuilder("{\"models\":[");
         for (ModelStatus model : control.index()) {
@@ -160,7 +165,8 @@ public final class RestApiHandler {
             }
             body.append(body.charAt(body.length() - 1) == '[' ? "" : ",").append(HttpReply.quote(model.model()));
         }
-        reply(x, HttpReply.json(200, body.append("]}").toString()));
+        openAi.list(x.caller(), body.append("],"));
+        reply(x, HttpReply.json(200, body.append("}").toString()));
     }
 
     private void status(HttpExchange x, ModelRef ref) {
