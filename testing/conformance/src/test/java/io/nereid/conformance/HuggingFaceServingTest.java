@@ -166,8 +166,10 @@ class HuggingFaceServingTest {
                         .isCloseTo(expected.get(i).get(j).asDouble(), within(1e-4));
             }
         }
-        JsonNode vocabulary = JSON.readTree(
-                        repository.resolve("org--encoder").resolve("tokenizer.json").toFile())
+        JsonNode vocabulary = JSON.readTree(repository
+                        .resolve("org--encoder")
+                        .resolve("tokenizer.json")
+                        .toFile())
                 .at("/model/vocab");
         String tokens = "[" + vocabulary.get("[CLS]") + "," + vocabulary.get("the") + "," + vocabulary.get("cat") + ","
                 + vocabulary.get("[SEP]") + "]";
@@ -191,8 +193,8 @@ class HuggingFaceServingTest {
                 JsonNode pair = expected.get("pairs").get(i);
                 JsonNode ranked = answer(
                         "/v1/rerank",
-                        "{\"model\":\"" + model + "\",\"query\":" + pair.get(0) + ",\"documents\":[\"mat\"," + pair.get(1)
-                                + "]}");
+                        "{\"model\":\"" + model + "\",\"query\":" + pair.get(0) + ",\"documents\":[\"mat\","
+                                + pair.get(1) + "]}");
                 JsonNode results = ranked.get("results");
                 JsonNode second = results.get(0).get("index").asInt() == 1 ? results.get(0) : results.get(1);
                 assertThat(second.get("relevance_score").asDouble())
