@@ -4,7 +4,7 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers sentence-transformers
     VENV/bin/python make.py ../resources/models.zip
 
-The archive has two tokenizers and many folders. Every folder is as save_pretrained writes it, with an expected.json: texts, and the model's own results for them.
+The archive has three tokenizers and many folders. Every folder is as save_pretrained writes it, with an expected.json: texts, and the model's own results for them.
 """
 
 import copy
@@ -67,7 +67,17 @@ def bpe():
         model_input_names=["input_ids", "attention_mask"])
 
 
-WP, BPE = wordpiece(), bpe()
+def unigram():
+    """As SentencePiece's models: a word begins with a mark in the place of the space before it."""
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    pieces = [(s, 0.0) for s in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]
+    pieces += [(w, -6.0) for w in ["\u2581", *letters, *".,?!"]]
+    pieces += [("\u2581" + w, -3.0) for w in WORDS if len(w) > 1] + [("\u2581i", -3.0), ("\u2581a", -3.0), ("\u2581lov", -4.0), ("\u2581par", -4.0)]
+    pieces.append(("[MASK]", 0.0))
+    return t.DebertaV2Tokenizer(vocab=pieces, unk_id=3, model_max_length=32, do_lower_case=True)
+
+
+WP, BPE, UNIGRAM = wordpiece(), bpe(), unigram()
 COMMON = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40)
 FAMILIES = {
     "bert": (t.BertConfig(vocab_size=len(WP), **COMMON), WP),
@@ -82,6 +92,10 @@ FAMILIES = {
         sep_token_id=3, bos_token_id=2, eos_token_id=3, reference_compile=False, attn_implementation="eager"), WP),
     "xlm-roberta": (t.XLMRobertaConfig(vocab_size=len(BPE), pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **COMMON), BPE),
     "camembert": (t.CamembertConfig(vocab_size=len(BPE), pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **COMMON), BPE),
+    # As version 3 of DeBERTa has it, with few buckets so that long distances share them.
+    "deberta": (t.DebertaV2Config(
+        vocab_size=len(UNIGRAM), relative_attention=True, position_buckets=8, max_relative_positions=-1, share_att_key=True,
+        norm_rel_ebd="layer_norm", pos_att_type="p2c|c2p", position_biased_input=False, type_vocab_size=0, **COMMON), UNIGRAM),
 }
 TASKS = {
     "classify": t.AutoModelForSequenceClassification,
@@ -108,10 +122,16 @@ def rounded(x):
 
 
 def expect(model, tok, task):
+    # Of SentencePiece's tokens the pipeline treats those that the vocabulary lacks in a way of its own.
+    texts = TEXTS + ["the cat sat in 7 parks & london ."] if task == "tokens" and tok is UNIGRAM else TEXTS
+    return expected_of(model, tok, task, texts)
+
+
+def expected_of(model, tok, task, originals):
     if task == "answer":
         enc = tok([p[0] for p in PAIRS], [p[1] for p in PAIRS], padding=True, truncation=True, return_tensors="pt")
     else:
-        texts = [x.replace("cat", tok.mask_token).replace("love", tok.mask_token).replace("Paris", tok.mask_token) for x in TEXTS] if task == "mask" else TEXTS
+        texts = [x.replace("cat", tok.mask_token).replace("love", tok.mask_token).replace("Paris", tok.mask_token) for x in originals] if task == "mask" else originals
         enc = tok(texts, padding=True, truncation=True, return_tensors="pt")
     # Some models do not take the types that the tokenizer gives.
     if model.config.model_type in ("distilbert", "modernbert", "mpnet"):
@@ -128,7 +148,7 @@ def expect(model, tok, task):
         hidden = out.last_hidden_state
         mask = enc["attention_mask"].unsqueeze(-1).float()
         mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
-        expected["texts"] = TEXTS
+        expected["texts"] = originals
         expected["embedding"] = torch.nn.functional.normalize(mean, dim=1).tolist()
     elif task == "mask":
         expected["texts"] = texts
@@ -138,20 +158,20 @@ def expect(model, tok, task):
         expected["rows"] = [int(i) for i, _ in rows]
         expected["decoded"] = [tok.decode(out.logits[i, j].argmax(-1).unsqueeze(0)) for i, j in rows]
     else:
-        expected["texts"] = TEXTS
+        expected["texts"] = originals
         expected["logits"] = out.logits.tolist()
     if task == "tokens":
         expected["entities"] = {}
         for strategy in ("none", "simple", "first", "average", "max"):
             pipe = t.pipeline("token-classification", model=model, tokenizer=tok, aggregation_strategy=strategy, ignore_labels=["O"])
-            expected["entities"][strategy] = json.loads(json.dumps(pipe(TEXTS), default=float))
+            expected["entities"][strategy] = json.loads(json.dumps(pipe(originals), default=float))
     return expected
 
 
 def share(folder):
     """The tokenizers are the same in many folders: each is kept once, in a file that the tests copy."""
     text = (folder / "tokenizer.json").read_text()
-    kind = "wordpiece" if '"WordPiece"' in text else "bpe"
+    kind = next(kind for kind in ("WordPiece", "Unigram", "BPE") if f'"{kind}"' in text).lower()
     (OUT / f"{kind}.json").write_text(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False))
     (folder / "tokenizer.json").unlink()
 
@@ -256,6 +276,27 @@ def variants():
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="10KB")
     sentences()
+    debertas()
+
+
+def debertas():
+    """What the versions of DeBERTa differ in."""
+    older = dict(relative_attention=True, position_buckets=-1, share_att_key=False, norm_rel_ebd="none", pos_att_type=["c2p"], position_biased_input=True, type_vocab_size=2)
+    for k, (kind, task, changes) in enumerate((
+            ("conv", "classify", dict(conv_kernel_size=3, conv_act="gelu", pos_att_type=["p2c", "c2p"], share_att_key=False)),
+            ("absolute", "classify", dict(older, embedding_size=8, max_relative_positions=6)),
+            ("p2c", "classify", dict(pos_att_type=["p2c"], share_att_key=False, position_buckets=6)),
+            ("plain", "classify", dict(older, relative_attention=False)),
+            ("newer", "mask", dict(legacy=False)))):
+        config, tok = FAMILIES["deberta"]
+        c = copy.deepcopy(config)
+        for name, value in changes.items():
+            setattr(c, name, value)
+        c.num_labels = 3
+        model = TASKS[task].from_config(c, attn_implementation="eager")
+        randomize(model, 2000 + k)
+        model.eval()
+        save(f"deberta-{kind}-{task}", model, tok, expect(model, tok, task))
 
 
 def sentences():

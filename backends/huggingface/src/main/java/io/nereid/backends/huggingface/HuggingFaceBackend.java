@@ -208,7 +208,8 @@ public final class HuggingFaceBackend implements Backend {
                         settings.style(),
                         tokenizer.tokenizer(),
                         tokenizer.unknown(),
-                        tokenizer.prefixes());
+                        tokenizer.prefixes(),
+                        tokenizer.marks());
             case FILL_MASK -> {
                 if (tokenizer.mask() < 0) {
                     throw ServingException.invalidArgument(

@@ -30,6 +30,7 @@ final class TextTokenizer implements AutoCloseable {
     private final long unknown;
     private final long bytes;
     private final boolean prefixes;
+    private final boolean marks;
 
     private TextTokenizer(
             NativeTokenizer tokenizer,
@@ -48,6 +49,7 @@ final class TextTokenizer implements AutoCloseable {
         this.unknown = id(settings, "unk_token");
         this.bytes = json.length();
         this.prefixes = json.contains("\"continuing_subword_prefix\"") && json.contains("\"WordPiece\"");
+        this.marks = json.contains("\"Metaspace\"");
     }
 
     /** @throws ServingException INVALID_ARGUMENT when the folder has no tokenizer, or the parameters do not fit it */
@@ -167,6 +169,11 @@ final class TextTokenizer implements AutoCloseable {
     /** Whether the tokens within a word have a prefix. */
     boolean prefixes() {
         return prefixes;
+    }
+
+    /** Whether the tokens at the beginning of a word have SentencePiece's mark for a space. */
+    boolean marks() {
+        return marks;
     }
 
     /** The size of the file, an estimate of the memory that the vocabulary takes. */
