@@ -25,6 +25,7 @@ WORDS = (
     "film food i you love hate it and of to who where what capital france city big small house hugging face . , ? !"
 ).split()
 TEXTS = ["the cat sat on the mat .", "i love it !", "John lives in Paris and works for Acme , a very big house of food ."]
+LONG = "the cat sat on the mat in the park . a man lives in paris and works for acme . john is a very big man . "
 PAIRS = [["where is the cat ?", "the cat sat on the mat in the park ."], ["who lives in paris ?", "a man lives in paris ."]]
 
 
@@ -58,9 +59,9 @@ def bpe():
             vocab.setdefault(left, len(vocab))
     merges = list(dict.fromkeys(merges))
     tok = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
-    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tok.decoder = decoders.ByteLevel()
-    tok.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=True)
+    tok.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
     return t.PreTrainedTokenizerFast(
         tokenizer_object=tok, model_max_length=36, unk_token="<unk>", pad_token="<pad>", cls_token="<s>", bos_token="<s>",
         eos_token="</s>", sep_token="</s>", mask_token=t.AddedToken("<mask>", lstrip=True),
@@ -121,6 +122,11 @@ def rounded(x):
     return json.loads(json.dumps(x), parse_float=lambda s: round(float(s), 6))
 
 
+def takes_types(model):
+    """Some models do not take the types that the tokenizer gives."""
+    return model.config.model_type not in ("distilbert", "modernbert", "mpnet")
+
+
 def expect(model, tok, task):
     # Of SentencePiece's tokens the pipeline treats those that the vocabulary lacks in a way of its own.
     texts = TEXTS + ["the cat sat in 7 parks & london ."] if task == "tokens" and tok is UNIGRAM else TEXTS
@@ -133,8 +139,7 @@ def expected_of(model, tok, task, originals):
     else:
         texts = [x.replace("cat", tok.mask_token).replace("love", tok.mask_token).replace("Paris", tok.mask_token) for x in originals] if task == "mask" else originals
         enc = tok(texts, padding=True, truncation=True, return_tensors="pt")
-    # Some models do not take the types that the tokenizer gives.
-    if model.config.model_type in ("distilbert", "modernbert", "mpnet"):
+    if not takes_types(model):
         enc.pop("token_type_ids", None)
     with torch.no_grad():
         out = model(**enc)
@@ -143,7 +148,9 @@ def expected_of(model, tok, task, originals):
         expected["pairs"] = PAIRS
         expected["start"] = out.start_logits.tolist()
         expected["end"] = out.end_logits.tolist()
-        expected["answers"] = answers(model, tok)
+        long = [["where is the cat ?", 3 * LONG], ["who lives in paris ?", LONG.replace("cat", "dog") + LONG]]
+        expected["long"] = long
+        expected["answers"] = answers(model, tok, PAIRS + long)
     elif task == "embed":
         hidden = out.last_hidden_state
         mask = enc["attention_mask"].unsqueeze(-1).float()
@@ -176,23 +183,35 @@ def share(folder):
     (folder / "tokenizer.json").unlink()
 
 
-def answers(model, tok):
-    """The pipeline for answers left transformers in version 5: its choice, over tokens of the second text, extended to words."""
+def answers(model, tok, pairs):
+    """The pipeline for answers left transformers in version 5: what it does in version 4, with its usual parameters.
+
+    Windows over a long text overlap by half of their length, or 128; of each the twelve most probable spans count, extended to words, and the
+    scores of equal answers are added."""
     results = []
-    for question, context in PAIRS:
-        enc = tok(question, context, truncation="only_second", return_tensors="pt")
-        places = [i for i, s in enumerate(enc.sequence_ids(0)) if s == 1]
-        kwargs = {k: v for k, v in enc.items() if k != "token_type_ids" or model.config.model_type not in ("distilbert", "modernbert", "mpnet")}
-        with torch.no_grad():
-            out = model(**kwargs)
-        start = out.start_logits[0, places].softmax(-1)
-        end = out.end_logits[0, places].softmax(-1)
-        score = torch.triu(start[:, None] * end[None, :]).tril(14)
-        best = int(score.argmax())
-        i, j = places[best // len(places)], places[best % len(places)]
-        first = enc.word_to_chars(0, enc.token_to_word(0, i), sequence_index=1)[0]
-        last = enc.word_to_chars(0, enc.token_to_word(0, j), sequence_index=1)[1]
-        results.append({"answer": context[first:last], "score": float(score.max()), "start": first, "end": last})
+    for question, context in pairs:
+        length = min(tok.model_max_length, 384)
+        windows = tok(question, context, truncation="only_second", max_length=length, stride=min(length // 2, 128), return_overflowing_tokens=True)
+        found = {}
+        for w, enc in enumerate(windows.encodings):
+            places = [i for i, s in enumerate(enc.sequence_ids) if s == 1]
+            allowed = places + [i for i, number in enumerate(enc.ids) if number == tok.cls_token_id]
+            with torch.no_grad():
+                out = model(**{k: torch.tensor([windows[k][w]]) for k in tok.model_input_names if k != "token_type_ids" or takes_types(model)})
+            masked = torch.full((2, len(enc.ids)), -10000.0)
+            masked[0, allowed] = out.start_logits[0, allowed]
+            masked[1, allowed] = out.end_logits[0, allowed]
+            start, end = masked.softmax(-1)
+            start[0] = end[0] = 0
+            score = torch.triu(start[:, None] * end[None, :]).tril(14).flatten()
+            for flat in score.argsort(descending=True)[:12].tolist():
+                i, j = flat // len(enc.ids), flat % len(enc.ids)
+                if i in places and j in places:
+                    first = enc.word_to_chars(enc.token_to_word(i), 1)[0]
+                    last = enc.word_to_chars(enc.token_to_word(j), 1)[1]
+                    known = found.setdefault(context[first:last].lower(), {"answer": context[first:last], "score": 0.0, "start": first, "end": last})
+                    known["score"] += float(score[flat])
+        results.append(max(found.values(), key=lambda a: a["score"]))
     return results
 
 

@@ -75,6 +75,11 @@ final class TextModel implements BackendModel {
         return masks;
     }
 
+    /** Whether a pair of texts may have several windows. */
+    boolean windows() {
+        return tokenizer.windows();
+    }
+
     @Override
     public ModelConfig config() {
         return config;

@@ -12,6 +12,7 @@ import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,10 @@ import org.jspecify.annotations.Nullable;
 /** The tokenizer of a folder, configured for a model. Thread-safe; closed by the model. */
 final class TextTokenizer implements AutoCloseable {
     private static final String FILE = "tokenizer.json";
+    /** What transformers' pipeline for answers has where a request does not say it. */
+    private static final int USUAL_WINDOW = 384;
+
+    private static final int USUAL_STRIDE = 128;
     private static final long MOST_BYTES = 256 << 20;
 
     private final NativeTokenizer tokenizer;
@@ -31,6 +36,11 @@ final class TextTokenizer implements AutoCloseable {
     private final long bytes;
     private final boolean prefixes;
     private final boolean marks;
+    private final long first;
+    /** Of a window over two texts, and what it has in common with the one before; 0 when texts are truncated. */
+    private int length;
+
+    private int stride;
 
     private TextTokenizer(
             NativeTokenizer tokenizer,
@@ -47,6 +57,7 @@ final class TextTokenizer implements AutoCloseable {
         this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);
         this.mask = id(settings, "mask_token");
         this.unknown = id(settings, "unk_token");
+        this.first = id(settings, "cls_token");
         this.bytes = json.length();
         this.prefixes = json.contains("\"continuing_subword_prefix\"") && json.contains("\"WordPiece\"");
         this.marks = json.contains("\"Metaspace\"");
@@ -85,14 +96,30 @@ final class TextTokenizer implements AutoCloseable {
             tokenizer.neverPad();
             String pair = task == EncoderTask.QUESTION_ANSWERING ? "" : null;
             int marks = tokenizer.encodeWithPlaces("", pair, wanted.special()).ids().length;
-            int length = length(model, config, family, wanted, modules, settings, marks);
-            tokenizer.truncate(length, pair == null ? "LONGEST_FIRST" : "ONLY_SECOND");
+            int length = length(model, config, family, wanted, modules, settings, pair != null, marks);
+            if (pair == null) {
+                tokenizer.truncate(length, "LONGEST_FIRST");
+            } else {
+                tokenizer.neverTruncate();
+                own.windows(model, wanted, length);
+            }
             opened = true;
             return own;
         } finally {
             if (!opened) {
                 tokenizer.close();
             }
+        }
+    }
+
+    private void windows(String model, TextSettings wanted, int whole) {
+        length = whole;
+        stride = wanted.stride() > 0 ? wanted.stride() : Math.min(whole / 2, USUAL_STRIDE);
+        if (stride >= whole) {
+            throw ServingException.invalidArgument(
+                    "model '" + model + "' has doc_stride " + stride + " (expected: less than max_length, " + whole
+                            + ")",
+                    "set the parameter doc_stride");
         }
     }
 
@@ -103,6 +130,7 @@ final class TextTokenizer implements AutoCloseable {
             TextSettings wanted,
             @Nullable SentenceModules modules,
             Map<?, ?> settings,
+            boolean windows,
             int marks) {
         // Positions up to that of the padding token are not used for texts.
         int reserved = family.positionsAfterPadding() ? config.index("pad_token_id", 1) + 1 : 0;
@@ -113,6 +141,9 @@ final class TextTokenizer implements AutoCloseable {
         }
         if (modules != null && modules.maxLength() > 0) {
             configured = Math.min(most, modules.maxLength());
+        }
+        if (windows) {
+            configured = Math.min(configured, USUAL_WINDOW);
         }
         int length = wanted.maxLength() > 0 ? wanted.maxLength() : configured;
         if (length > most || length <= marks) {
@@ -147,6 +178,20 @@ final class TextTokenizer implements AutoCloseable {
         }
     }
 
+    /**
+     * The windows over a text that may answer a question.
+     *
+     * @throws ServingException INVALID_ARGUMENT for texts that cannot be converted or divided
+     */
+    List<Encoding> windows(String text, String pair) {
+        return TextWindows.cut(encode(text, pair), length, stride);
+    }
+
+    /** Whether pairs of texts are divided into windows, not truncated. */
+    boolean windows() {
+        return length > 0;
+    }
+
     NativeTokenizer tokenizer() {
         return tokenizer;
     }
@@ -159,6 +204,11 @@ final class TextTokenizer implements AutoCloseable {
     /** The number of the mask token; -1 when there is none. */
     long mask() {
         return mask;
+    }
+
+    /** The number of the token before a text; -1 when there is none. */
+    long first() {
+        return first;
     }
 
     /** The number of the token for what the vocabulary lacks; -1 when there is none. */
