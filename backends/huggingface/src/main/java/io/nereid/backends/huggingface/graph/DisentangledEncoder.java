@@ -277,7 +277,7 @@ final class DisentangledEncoder {
                     "copy the config.json that belongs to the weights");
         }
         String prefix = weights.base("encoder.conv.");
-        long around = (kernel - 1) / 2;
+        long around = (kernel - 1L) / 2;
         long[] turn = {0, 2, 1};
         String convolved = graph.node(
                 "Conv",
