@@ -5,14 +5,14 @@
 #                               both are measured in turn; rows rest-small grpc-single grpc-mux rest-big grpc-big cache onnx minilm
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
 # Rows: rest-small grpc-single grpc-mux rest-big grpc-big tails access tls json-floats arrow python trees trees-native trees-served libraries batcher
-#       engine embedded tflite torchscript ensemble cache gateway cold-start thousand models lifecycle isolation minilm minilm-lengths slo start
-#       overload soak
+#       engine embedded tflite torchscript huggingface ensemble cache gateway cold-start thousand models lifecycle isolation minilm minilm-lengths slo
+#       start overload soak
 # The row overload takes a minute (--soak=10 for a short check); the row soak takes ten minutes (--soak=600), and the exit status
 # is 1 when a request failed or memory grew.
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run; the row tflite needs a model, which
 # python3 testing/bench/make_mobilenet.py makes; the row torchscript needs the one that python3 testing/bench/make_resnet.py makes, and
 # libtorch: ./mvnw -Pquick,pytorch -DskipTests -pl testing/bench -am package. The row libraries needs a Python with scikit-learn and catboost in
-# NEREID_BENCH_PYTHON.
+# NEREID_BENCH_PYTHON. The row huggingface needs the folder that testing/bench/make_encoder.py makes with torch and transformers.
 set -eu
 case " $* " in
 *' --help '* | *' -h '*)

@@ -4,7 +4,7 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers sentence-transformers
     VENV/bin/python make.py ../resources/models.zip
 
-The archive has two tokenizers and many folders. Every folder is as save_pretrained writes it, with an expected.json: texts, and the model's own results for them.
+The archive has three tokenizers and many folders. Every folder is as save_pretrained writes it, with an expected.json: texts, and the model's own results for them.
 """
 
 import copy
@@ -25,6 +25,7 @@ WORDS = (
     "film food i you love hate it and of to who where what capital france city big small house hugging face . , ? !"
 ).split()
 TEXTS = ["the cat sat on the mat .", "i love it !", "John lives in Paris and works for Acme , a very big house of food ."]
+LONG = "the cat sat on the mat in the park . a man lives in paris and works for acme . john is a very big man . "
 PAIRS = [["where is the cat ?", "the cat sat on the mat in the park ."], ["who lives in paris ?", "a man lives in paris ."]]
 
 
@@ -58,16 +59,26 @@ def bpe():
             vocab.setdefault(left, len(vocab))
     merges = list(dict.fromkeys(merges))
     tok = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
-    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tok.decoder = decoders.ByteLevel()
-    tok.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=True)
+    tok.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
     return t.PreTrainedTokenizerFast(
         tokenizer_object=tok, model_max_length=36, unk_token="<unk>", pad_token="<pad>", cls_token="<s>", bos_token="<s>",
         eos_token="</s>", sep_token="</s>", mask_token=t.AddedToken("<mask>", lstrip=True),
         model_input_names=["input_ids", "attention_mask"])
 
 
-WP, BPE = wordpiece(), bpe()
+def unigram():
+    """As SentencePiece's models: a word begins with a mark in the place of the space before it."""
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    pieces = [(s, 0.0) for s in ("[PAD]", "[CLS]", "[SEP]", "[UNK]")]
+    pieces += [(w, -6.0) for w in ["\u2581", *letters, *".,?!"]]
+    pieces += [("\u2581" + w, -3.0) for w in WORDS if len(w) > 1] + [("\u2581i", -3.0), ("\u2581a", -3.0), ("\u2581lov", -4.0), ("\u2581par", -4.0)]
+    pieces.append(("[MASK]", 0.0))
+    return t.DebertaV2Tokenizer(vocab=pieces, unk_id=3, model_max_length=32, do_lower_case=True)
+
+
+WP, BPE, UNIGRAM = wordpiece(), bpe(), unigram()
 COMMON = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24, max_position_embeddings=40)
 FAMILIES = {
     "bert": (t.BertConfig(vocab_size=len(WP), **COMMON), WP),
@@ -82,6 +93,10 @@ FAMILIES = {
         sep_token_id=3, bos_token_id=2, eos_token_id=3, reference_compile=False, attn_implementation="eager"), WP),
     "xlm-roberta": (t.XLMRobertaConfig(vocab_size=len(BPE), pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **COMMON), BPE),
     "camembert": (t.CamembertConfig(vocab_size=len(BPE), pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **COMMON), BPE),
+    # As version 3 of DeBERTa has it, with few buckets so that long distances share them.
+    "deberta": (t.DebertaV2Config(
+        vocab_size=len(UNIGRAM), relative_attention=True, position_buckets=8, max_relative_positions=-1, share_att_key=True,
+        norm_rel_ebd="layer_norm", pos_att_type="p2c|c2p", position_biased_input=False, type_vocab_size=0, **COMMON), UNIGRAM),
 }
 TASKS = {
     "classify": t.AutoModelForSequenceClassification,
@@ -107,14 +122,24 @@ def rounded(x):
     return json.loads(json.dumps(x), parse_float=lambda s: round(float(s), 6))
 
 
+def takes_types(model):
+    """Some models do not take the types that the tokenizer gives."""
+    return model.config.model_type not in ("distilbert", "modernbert", "mpnet")
+
+
 def expect(model, tok, task):
+    # Of SentencePiece's tokens the pipeline treats those that the vocabulary lacks in a way of its own.
+    texts = TEXTS + ["the cat sat in 7 parks & london ."] if task == "tokens" and tok is UNIGRAM else TEXTS
+    return expected_of(model, tok, task, texts)
+
+
+def expected_of(model, tok, task, originals):
     if task == "answer":
         enc = tok([p[0] for p in PAIRS], [p[1] for p in PAIRS], padding=True, truncation=True, return_tensors="pt")
     else:
-        texts = [x.replace("cat", tok.mask_token).replace("love", tok.mask_token).replace("Paris", tok.mask_token) for x in TEXTS] if task == "mask" else TEXTS
+        texts = [x.replace("cat", tok.mask_token).replace("love", tok.mask_token).replace("Paris", tok.mask_token) for x in originals] if task == "mask" else originals
         enc = tok(texts, padding=True, truncation=True, return_tensors="pt")
-    # Some models do not take the types that the tokenizer gives.
-    if model.config.model_type in ("distilbert", "modernbert", "mpnet"):
+    if not takes_types(model):
         enc.pop("token_type_ids", None)
     with torch.no_grad():
         out = model(**enc)
@@ -123,12 +148,14 @@ def expect(model, tok, task):
         expected["pairs"] = PAIRS
         expected["start"] = out.start_logits.tolist()
         expected["end"] = out.end_logits.tolist()
-        expected["answers"] = answers(model, tok)
+        long = [["where is the cat ?", 3 * LONG], ["who lives in paris ?", LONG.replace("cat", "dog") + LONG]]
+        expected["long"] = long
+        expected["answers"] = answers(model, tok, PAIRS + long)
     elif task == "embed":
         hidden = out.last_hidden_state
         mask = enc["attention_mask"].unsqueeze(-1).float()
         mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
-        expected["texts"] = TEXTS
+        expected["texts"] = originals
         expected["embedding"] = torch.nn.functional.normalize(mean, dim=1).tolist()
     elif task == "mask":
         expected["texts"] = texts
@@ -138,41 +165,53 @@ def expect(model, tok, task):
         expected["rows"] = [int(i) for i, _ in rows]
         expected["decoded"] = [tok.decode(out.logits[i, j].argmax(-1).unsqueeze(0)) for i, j in rows]
     else:
-        expected["texts"] = TEXTS
+        expected["texts"] = originals
         expected["logits"] = out.logits.tolist()
     if task == "tokens":
         expected["entities"] = {}
         for strategy in ("none", "simple", "first", "average", "max"):
             pipe = t.pipeline("token-classification", model=model, tokenizer=tok, aggregation_strategy=strategy, ignore_labels=["O"])
-            expected["entities"][strategy] = json.loads(json.dumps(pipe(TEXTS), default=float))
+            expected["entities"][strategy] = json.loads(json.dumps(pipe(originals), default=float))
     return expected
 
 
 def share(folder):
     """The tokenizers are the same in many folders: each is kept once, in a file that the tests copy."""
     text = (folder / "tokenizer.json").read_text()
-    kind = "wordpiece" if '"WordPiece"' in text else "bpe"
+    kind = next(kind for kind in ("WordPiece", "Unigram", "BPE") if f'"{kind}"' in text).lower()
     (OUT / f"{kind}.json").write_text(json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False))
     (folder / "tokenizer.json").unlink()
 
 
-def answers(model, tok):
-    """The pipeline for answers left transformers in version 5: its choice, over tokens of the second text, extended to words."""
+def answers(model, tok, pairs):
+    """The pipeline for answers left transformers in version 5: what it does in version 4, with its usual parameters.
+
+    Windows over a long text overlap by half of their length, or 128; of each the twelve most probable spans count, extended to words, and the
+    scores of equal answers are added."""
     results = []
-    for question, context in PAIRS:
-        enc = tok(question, context, truncation="only_second", return_tensors="pt")
-        places = [i for i, s in enumerate(enc.sequence_ids(0)) if s == 1]
-        kwargs = {k: v for k, v in enc.items() if k != "token_type_ids" or model.config.model_type not in ("distilbert", "modernbert", "mpnet")}
-        with torch.no_grad():
-            out = model(**kwargs)
-        start = out.start_logits[0, places].softmax(-1)
-        end = out.end_logits[0, places].softmax(-1)
-        score = torch.triu(start[:, None] * end[None, :]).tril(14)
-        best = int(score.argmax())
-        i, j = places[best // len(places)], places[best % len(places)]
-        first = enc.word_to_chars(0, enc.token_to_word(0, i), sequence_index=1)[0]
-        last = enc.word_to_chars(0, enc.token_to_word(0, j), sequence_index=1)[1]
-        results.append({"answer": context[first:last], "score": float(score.max()), "start": first, "end": last})
+    for question, context in pairs:
+        length = min(tok.model_max_length, 384)
+        windows = tok(question, context, truncation="only_second", max_length=length, stride=min(length // 2, 128), return_overflowing_tokens=True)
+        found = {}
+        for w, enc in enumerate(windows.encodings):
+            places = [i for i, s in enumerate(enc.sequence_ids) if s == 1]
+            allowed = places + [i for i, number in enumerate(enc.ids) if number == tok.cls_token_id]
+            with torch.no_grad():
+                out = model(**{k: torch.tensor([windows[k][w]]) for k in tok.model_input_names if k != "token_type_ids" or takes_types(model)})
+            masked = torch.full((2, len(enc.ids)), -10000.0)
+            masked[0, allowed] = out.start_logits[0, allowed]
+            masked[1, allowed] = out.end_logits[0, allowed]
+            start, end = masked.softmax(-1)
+            start[0] = end[0] = 0
+            score = torch.triu(start[:, None] * end[None, :]).tril(14).flatten()
+            for flat in score.argsort(descending=True)[:12].tolist():
+                i, j = flat // len(enc.ids), flat % len(enc.ids)
+                if i in places and j in places:
+                    first = enc.word_to_chars(enc.token_to_word(i), 1)[0]
+                    last = enc.word_to_chars(enc.token_to_word(j), 1)[1]
+                    known = found.setdefault(context[first:last].lower(), {"answer": context[first:last], "score": 0.0, "start": first, "end": last})
+                    known["score"] += float(score[flat])
+        results.append(max(found.values(), key=lambda a: a["score"]))
     return results
 
 
@@ -256,6 +295,27 @@ def variants():
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="10KB")
     sentences()
+    debertas()
+
+
+def debertas():
+    """What the versions of DeBERTa differ in."""
+    older = dict(relative_attention=True, position_buckets=-1, share_att_key=False, norm_rel_ebd="none", pos_att_type=["c2p"], position_biased_input=True, type_vocab_size=2)
+    for k, (kind, task, changes) in enumerate((
+            ("conv", "classify", dict(conv_kernel_size=3, conv_act="gelu", pos_att_type=["p2c", "c2p"], share_att_key=False)),
+            ("absolute", "classify", dict(older, embedding_size=8, max_relative_positions=6)),
+            ("p2c", "classify", dict(pos_att_type=["p2c"], share_att_key=False, position_buckets=6)),
+            ("plain", "classify", dict(older, relative_attention=False)),
+            ("newer", "mask", dict(legacy=False)))):
+        config, tok = FAMILIES["deberta"]
+        c = copy.deepcopy(config)
+        for name, value in changes.items():
+            setattr(c, name, value)
+        c.num_labels = 3
+        model = TASKS[task].from_config(c, attn_implementation="eager")
+        randomize(model, 2000 + k)
+        model.eval()
+        save(f"deberta-{kind}-{task}", model, tok, expect(model, tok, task))
 
 
 def sentences():

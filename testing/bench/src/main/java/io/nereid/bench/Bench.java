@@ -6,6 +6,7 @@ import io.nereid.bench.compare.BuildComparison;
 import io.nereid.bench.control.ColdStartScenario;
 import io.nereid.bench.control.GatewayScenario;
 import io.nereid.bench.control.ThousandServicesScenario;
+import io.nereid.bench.encoder.HuggingFaceScenario;
 import io.nereid.bench.harness.BenchmarkResult;
 import io.nereid.bench.harness.BenchmarkSettings;
 import io.nereid.bench.harness.ProcessStatistics;
@@ -108,6 +109,7 @@ public final class Bench {
         rows.put("embedded", new EmbeddedScenario());
         rows.put("tflite", new TfliteScenario());
         rows.put("torchscript", new TorchScriptScenario());
+        rows.put("huggingface", new HuggingFaceScenario());
         rows.put("ensemble", new EnsembleScenario());
         rows.put("cache", new ResponseCacheScenario());
         rows.put("gateway", new GatewayScenario());

@@ -48,7 +48,8 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>{@code task}: {@code sequence_classification}, {@code token_classification}, {@code fill_mask}, {@code question_answering} or
  *       {@code text_embedding}; by default that of the architecture
- *   <li>{@code max_length}: the maximum number of tokens of a text, which is truncated to it; by default that of the folder
+ *   <li>{@code max_length}: the maximum number of tokens of a text, which is truncated to it, and of a window over a text that answers
+ *       a question; by default that of the folder, and at most 384 for windows
  *   <li>{@code add_special_tokens}: {@code true} (the default) or {@code false}
  *   <li>{@code do_lower_case}: {@code true} or {@code false} (the default)
  *   <li>{@code return_probabilities}, {@code return_raw_logits}: the output of KServe's server with all probabilities or logits
@@ -56,6 +57,8 @@ import org.jspecify.annotations.Nullable;
  *       request may have its own
  *   <li>{@code top_k}: the number of tokens for a mask, by default 5; a request may have its own
  *   <li>{@code text_pairs}: whether two texts are classified together; by default only with one label, as cross-encoders have
+ *   <li>{@code doc_stride}: for {@code question_answering}, the tokens that two windows over a text longer than {@code max_length} have
+ *       in common; by default half of {@code max_length}, or 128 if that is less
  *   <li>{@code normalize}: whether vectors are divided by their length where the folder does not say it; {@code true} by default
  *   <li>{@code intra_op_thread_count}, {@code inter_op_thread_count}, {@code session.*}: for ONNX Runtime
  * </ul>
@@ -194,6 +197,10 @@ public final class HuggingFaceBackend implements Backend {
     }
 
     private static boolean pairs(TextSettings settings, EncoderConfig config, EncoderTask task) {
+        if (task != EncoderTask.QUESTION_ANSWERING && settings.stride() > 0) {
+            throw ServingException.invalidArgument(
+                    "parameter doc_stride is for question_answering, and the task is " + task.text(), "remove it");
+        }
         Boolean given = settings.pairs();
         if (task != EncoderTask.SEQUENCE_CLASSIFICATION && given != null) {
             throw ServingException.invalidArgument(
@@ -217,7 +224,8 @@ public final class HuggingFaceBackend implements Backend {
                         settings.style(),
                         tokenizer.tokenizer(),
                         tokenizer.unknown(),
-                        tokenizer.prefixes());
+                        tokenizer.prefixes(),
+                        tokenizer.marks());
             case FILL_MASK -> {
                 if (tokenizer.mask() < 0) {
                     throw ServingException.invalidArgument(
@@ -232,7 +240,7 @@ public final class HuggingFaceBackend implements Backend {
                             "KServe's Hugging Face server does not have the task question_answering",
                             "serve the model in a repository, without return_probabilities and return_raw_logits");
                 }
-                yield new SpanAnswers();
+                yield new SpanAnswers(tokenizer.first());
             }
             case TEXT_EMBEDDING -> new VectorAnswers(width, settings.style());
         };

@@ -76,8 +76,13 @@ final class RefusedModels {
                 export(folder, config, "") + ", " + PYTHON);
     }
 
+    /** Whether an architecture continues texts; that of GPT-2 has a name of its own. */
+    static boolean generates(String architecture) {
+        return architecture.endsWith("ForCausalLM") || architecture.endsWith("LMHeadModel");
+    }
+
     private static String export(Path folder, EncoderConfig config, String option) {
-        String task = config.architecture().endsWith("ForCausalLM") ? "--task text-generation-with-past " : "";
+        String task = generates(config.architecture()) ? "--task text-generation-with-past " : "";
         return "convert it to ONNX, which is served without configuration: python3 -m pip install 'optimum[onnxruntime]' &&"
                 + " optimum-cli export onnx --model " + folder + " " + option + task + converted(folder);
     }

@@ -81,6 +81,11 @@ final class TextModel implements BackendModel {
         return answers instanceof VectorAnswers;
     }
 
+    /** Whether a pair of texts may have several windows. */
+    boolean windows() {
+        return tokenizer.windows();
+    }
+
     @Override
     public ModelConfig config() {
         return config;

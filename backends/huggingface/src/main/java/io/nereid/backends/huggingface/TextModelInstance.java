@@ -110,36 +110,52 @@ final class TextModelInstance implements ModelInstance {
             throw ServingException.invalidArgument(
                     "the parameter " + TextTasks.TOKEN_IDS + " is for models of embeddings", "send the text itself");
         }
-        List<Encoding> encodings = new ArrayList<>();
+        List<List<Encoding>> encodings = new ArrayList<>();
         List<String> prepared = new ArrayList<>();
         int longest = 0;
         for (int i = 0; i < texts.size(); i++) {
             String text = tokens ? texts.get(i) : model.tokenizer().prepared(texts.get(i));
-            Encoding encoding = tokens
-                    ? model.tokenizer().tokens(text)
-                    : model.tokenizer().encode(text, pairs == null ? null : pairs.get(i));
-            if (model.masks() && places(encoding.ids()) == 0) {
-                throw ServingException.invalidArgument(
-                        "text " + i + " has no mask token"
-                                + (encoding.ids().length == 0
-                                        ? ""
-                                        : " within its first " + encoding.ids().length + " tokens"),
-                        "put the mask token of the model's tokenizer, such as [MASK] or <mask>, in the place to fill");
+            List<Encoding> windows;
+            if (tokens) {
+                windows = List.of(model.tokenizer().tokens(text));
+            } else if (model.windows() && pairs != null) {
+                windows = model.tokenizer().windows(text, pairs.get(i));
+            } else {
+                windows = List.of(model.tokenizer().encode(text, pairs == null ? null : pairs.get(i)));
             }
-            if (encoding.ids().length == 0) {
-                throw ServingException.invalidArgument(
-                        "text " + i + " has no tokens",
-                        "send a text that is not empty, or set add_special_tokens to true");
-            }
+            check(i, windows.get(0));
             prepared.add(text);
-            encodings.add(encoding);
-            longest = Math.max(longest, encoding.ids().length);
+            encodings.add(windows);
+            longest = Math.max(longest, windows.get(0).ids().length);
         }
         List<TextRow> rows = new ArrayList<>();
         for (int i = 0; i < encodings.size(); i++) {
-            rows.add(new TextRow(prepared.get(i), pairs == null ? null : pairs.get(i), encodings.get(i), longest));
+            List<Encoding> windows = encodings.get(i);
+            String text = prepared.get(i);
+            String pair = pairs == null ? null : pairs.get(i);
+            List<TextRow> further = new ArrayList<>();
+            for (Encoding window : windows.subList(1, windows.size())) {
+                further.add(new TextRow(text, pair, window, longest));
+            }
+            rows.add(new TextRow(text, pair, windows.get(0), longest, further));
         }
         return rows;
+    }
+
+    private void check(int index, Encoding encoding) {
+        if (model.masks() && places(encoding.ids()) == 0) {
+            throw ServingException.invalidArgument(
+                    "text " + index + " has no mask token"
+                            + (encoding.ids().length == 0
+                                    ? ""
+                                    : " within its first " + encoding.ids().length + " tokens"),
+                    "put the mask token of the model's tokenizer, such as [MASK] or <mask>, in the place to fill");
+        }
+        if (encoding.ids().length == 0) {
+            throw ServingException.invalidArgument(
+                    "text " + index + " has no tokens",
+                    "send a text that is not empty, or set add_special_tokens to true");
+        }
     }
 
     private static List<String> texts(List<Tensor> inputs, String name) {
@@ -190,6 +206,7 @@ final class TextModelInstance implements ModelInstance {
 
     private void compute(List<TextRow> rows) {
         List<TextRow> sorted = new ArrayList<>(rows);
+        rows.forEach(row -> sorted.addAll(row.further()));
         sorted.sort(Comparator.comparingInt(this::length));
         int at = 0;
         while (at < sorted.size()) {

@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param top the number of tokens for a mask
  * @param pairs whether two texts are classified together; null for what the folder says
  * @param normalize whether vectors are divided by their length where the folder does not say it
+ * @param stride the tokens that two windows over a long text have in common; 0 for the usual number
  * @param runtime the parameters for ONNX Runtime
  */
 record TextSettings(
@@ -42,6 +43,7 @@ record TextSettings(
         int top,
         @Nullable Boolean pairs,
         boolean normalize,
+        int stride,
         Map<String, String> runtime) {
     private static final String TASK = "task";
     private static final String MAX_LENGTH = "max_length";
@@ -53,12 +55,13 @@ record TextSettings(
     private static final String TOP = "top_k";
     private static final String PAIRS = "text_pairs";
     private static final String NORMALIZE = "normalize";
+    private static final String STRIDE = "doc_stride";
     private static final int MOST_LENGTH = 1 << 20;
     private static final int MOST_TOP = 1000;
     private static final int USUAL_TOP = 5;
 
-    private static final List<String> KNOWN =
-            List.of(TASK, MAX_LENGTH, SPECIAL, LOWER_CASE, PROBABILITIES, LOGITS, STRATEGY, TOP, PAIRS, NORMALIZE);
+    private static final List<String> KNOWN = List.of(
+            TASK, MAX_LENGTH, SPECIAL, LOWER_CASE, PROBABILITIES, LOGITS, STRATEGY, TOP, PAIRS, NORMALIZE, STRIDE);
     /** What the scheduler and other parts of the server read. */
     private static final List<String> FOREIGN = List.of(
             DynamicBatching.ANTICIPATION,
@@ -108,6 +111,7 @@ record TextSettings(
                 number(config, TOP, USUAL_TOP, MOST_TOP),
                 config.parameters().containsKey(PAIRS) ? (Boolean) flag(config, PAIRS, false) : null,
                 flag(config, NORMALIZE, true),
+                number(config, STRIDE, 0, MOST_LENGTH),
                 Map.copyOf(runtime));
     }
 

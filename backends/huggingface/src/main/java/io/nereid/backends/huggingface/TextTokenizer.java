@@ -21,6 +21,10 @@ import org.jspecify.annotations.Nullable;
 /** The tokenizer of a folder, configured for a model. Thread-safe; closed by the model. */
 final class TextTokenizer implements AutoCloseable {
     private static final String FILE = "tokenizer.json";
+    /** What transformers' pipeline for answers has where a request does not say it. */
+    private static final int USUAL_WINDOW = 384;
+
+    private static final int USUAL_STRIDE = 128;
     private static final long MOST_BYTES = 256 << 20;
 
     private final NativeTokenizer tokenizer;
@@ -32,8 +36,16 @@ final class TextTokenizer implements AutoCloseable {
     private final long unknown;
     private final long bytes;
     private final boolean prefixes;
-    private final int length;
+    /** The most tokens of an input. */
+    private final int most;
+
     private final int vocabulary;
+    private final boolean marks;
+    private final long first;
+    /** Of a window over two texts, and what it has in common with the one before; 0 when texts are truncated. */
+    private int length;
+
+    private int stride;
 
     private TextTokenizer(
             NativeTokenizer tokenizer,
@@ -41,7 +53,7 @@ final class TextTokenizer implements AutoCloseable {
             TextSettings wanted,
             @Nullable SentenceModules modules,
             EncoderConfig config,
-            int length,
+            int most,
             String json) {
         this.tokenizer = tokenizer;
         this.special = wanted.special();
@@ -51,10 +63,12 @@ final class TextTokenizer implements AutoCloseable {
         this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);
         this.mask = id(settings, "mask_token");
         this.unknown = id(settings, "unk_token");
-        this.length = length;
+        this.most = most;
         this.vocabulary = config.index("vocab_size", 0);
+        this.first = id(settings, "cls_token");
         this.bytes = json.length();
         this.prefixes = json.contains("\"continuing_subword_prefix\"") && json.contains("\"WordPiece\"");
+        this.marks = json.contains("\"Metaspace\"");
     }
 
     /** @throws ServingException INVALID_ARGUMENT when the folder has no tokenizer, or the parameters do not fit it */
@@ -89,15 +103,31 @@ final class TextTokenizer implements AutoCloseable {
             tokenizer.neverPad();
             String pair = task == EncoderTask.QUESTION_ANSWERING ? "" : null;
             int marks = tokenizer.encodeWithPlaces("", pair, wanted.special()).ids().length;
-            int length = length(model, config, family, wanted, modules, settings, marks);
+            int length = length(model, config, family, wanted, modules, settings, pair != null, marks);
             TextTokenizer own = new TextTokenizer(tokenizer, settings, wanted, modules, config, length, json);
-            tokenizer.truncate(length, pair == null ? "LONGEST_FIRST" : "ONLY_SECOND");
+            if (pair == null) {
+                tokenizer.truncate(length, "LONGEST_FIRST");
+            } else {
+                tokenizer.neverTruncate();
+                own.windows(model, wanted, length);
+            }
             opened = true;
             return own;
         } finally {
             if (!opened) {
                 tokenizer.close();
             }
+        }
+    }
+
+    private void windows(String model, TextSettings wanted, int whole) {
+        length = whole;
+        stride = wanted.stride() > 0 ? wanted.stride() : Math.min(whole / 2, USUAL_STRIDE);
+        if (stride >= whole) {
+            throw ServingException.invalidArgument(
+                    "model '" + model + "' has doc_stride " + stride + " (expected: less than max_length, " + whole
+                            + ")",
+                    "set the parameter doc_stride");
         }
     }
 
@@ -108,6 +138,7 @@ final class TextTokenizer implements AutoCloseable {
             TextSettings wanted,
             @Nullable SentenceModules modules,
             Map<?, ?> settings,
+            boolean windows,
             int marks) {
         // Positions up to that of the padding token are not used for texts.
         int reserved = family.positionsAfterPadding() ? config.index("pad_token_id", 1) + 1 : 0;
@@ -118,6 +149,9 @@ final class TextTokenizer implements AutoCloseable {
         }
         if (modules != null && modules.maxLength() > 0) {
             configured = Math.min(most, modules.maxLength());
+        }
+        if (windows) {
+            configured = Math.min(configured, USUAL_WINDOW);
         }
         int length = wanted.maxLength() > 0 ? wanted.maxLength() : configured;
         if (length > most || length <= marks) {
@@ -159,9 +193,9 @@ final class TextTokenizer implements AutoCloseable {
      */
     Encoding tokens(String text) {
         String[] parts = text.strip().split(" +", -1);
-        if (parts.length > length) {
+        if (parts.length > most) {
             throw ServingException.invalidArgument(
-                    "there are " + parts.length + " tokens (expected: at most " + length + ")",
+                    "there are " + parts.length + " tokens (expected: at most " + most + ")",
                     "send fewer, or the text itself, which is truncated");
         }
         long[] ids = new long[parts.length];
@@ -190,6 +224,20 @@ final class TextTokenizer implements AutoCloseable {
         return id;
     }
 
+    /**
+     * The windows over a text that may answer a question.
+     *
+     * @throws ServingException INVALID_ARGUMENT for texts that cannot be converted or divided
+     */
+    List<Encoding> windows(String text, String pair) {
+        return TextWindows.cut(encode(text, pair), length, stride);
+    }
+
+    /** Whether pairs of texts are divided into windows, not truncated. */
+    boolean windows() {
+        return length > 0;
+    }
+
     NativeTokenizer tokenizer() {
         return tokenizer;
     }
@@ -204,6 +252,11 @@ final class TextTokenizer implements AutoCloseable {
         return mask;
     }
 
+    /** The number of the token before a text; -1 when there is none. */
+    long first() {
+        return first;
+    }
+
     /** The number of the token for what the vocabulary lacks; -1 when there is none. */
     long unknown() {
         return unknown;
@@ -212,6 +265,11 @@ final class TextTokenizer implements AutoCloseable {
     /** Whether the tokens within a word have a prefix. */
     boolean prefixes() {
         return prefixes;
+    }
+
+    /** Whether the tokens at the beginning of a word have SentencePiece's mark for a space. */
+    boolean marks() {
+        return marks;
     }
 
     /** The size of the file, an estimate of the memory that the vocabulary takes. */

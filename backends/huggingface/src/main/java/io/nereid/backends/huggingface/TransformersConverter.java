@@ -78,7 +78,7 @@ public final class TransformersConverter implements ModelConverter {
 
     /** The pipeline for an architecture; empty to let transformers choose it. */
     private static String pipeline(String architecture) {
-        if (architecture.endsWith("ForCausalLM")) {
+        if (RefusedModels.generates(architecture)) {
             return "text-generation";
         }
         if (architecture.endsWith("ForConditionalGeneration")) {

@@ -79,9 +79,8 @@ final class EncoderFolders {
                     || name.startsWith("mpnet")
                     || name.startsWith("xlm-roberta")
                     || name.startsWith("camembert");
-            Files.write(
-                    to.resolve("tokenizer.json"),
-                    Objects.requireNonNull(FILES.get(bpe ? "bpe.json" : "wordpiece.json")));
+            String tokenizer = name.startsWith("deberta") ? "unigram" : bpe ? "bpe" : "wordpiece";
+            Files.write(to.resolve("tokenizer.json"), Objects.requireNonNull(FILES.get(tokenizer + ".json")));
             return to;
         } catch (IOException e) {
             throw new UncheckedIOException(e);

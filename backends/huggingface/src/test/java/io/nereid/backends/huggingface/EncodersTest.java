@@ -201,7 +201,8 @@ class EncodersTest {
     void questionsAreAnswered(String name) {
         Map<?, ?> expected = EncoderFolders.expected(name);
         try (BackendModel model = EncoderFolders.load(root, name, Map.of())) {
-            List<?> pairs = (List<?>) Objects.requireNonNull(expected.get("pairs"));
+            List<Object> pairs = new ArrayList<>((List<?>) Objects.requireNonNull(expected.get("pairs")));
+            pairs.addAll((List<?>) Objects.requireNonNull(expected.get("long")));
             List<?> answers = (List<?>) Objects.requireNonNull(expected.get("answers"));
             for (int i = 0; i < pairs.size(); i++) {
                 List<String> pair = EncoderFolders.strings(pairs.get(i));

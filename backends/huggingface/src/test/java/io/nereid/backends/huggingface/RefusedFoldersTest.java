@@ -115,6 +115,30 @@ class RefusedFoldersTest {
     }
 
     @Test
+    void windowsThatCannotBeAreRefused() {
+        assertThat(refused(Map.of("doc_stride", "4")).getMessage()).contains("doc_stride is for question_answering");
+        try (BackendModel model = EncoderFolders.load(root, "bert-answer", Map.of("doc_stride", "20"))) {
+            for (String question : List.of("the cat sat on the mat in a big", "cat ".repeat(40))) {
+                ServingException e = catchThrowableOfType(
+                        ServingException.class,
+                        () -> EncoderFolders.run(
+                                model,
+                                EncoderFolders.texts("TEXT", List.of(question)),
+                                EncoderFolders.texts("TEXT_PAIR", List.of("the cat . ".repeat(20)))));
+                assertThat(e).hasMessageContaining("expected: more than doc_stride, 20");
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+            }
+            ServingException e = catchThrowableOfType(
+                    ServingException.class,
+                    () -> EncoderFolders.run(
+                            model,
+                            EncoderFolders.texts("TEXT", List.of("the cat sat on the mat")),
+                            EncoderFolders.texts("TEXT_PAIR", List.of("the cat . ".repeat(2000)))));
+            assertThat(e).hasMessageContaining("windows (expected: at most 1024)");
+        }
+    }
+
+    @Test
     void weightsAloneAreNoModel() throws IOException {
         Files.delete(folder.resolve("config.json"));
         ServingException e = refused(Map.of());

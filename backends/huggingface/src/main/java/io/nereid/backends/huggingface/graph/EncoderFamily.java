@@ -54,6 +54,19 @@ public enum EncoderFamily {
                     "ffn_output",
                     "full_layer_layer_norm"),
             false),
+    DEBERTA(
+            "deberta",
+            "encoder.layer.",
+            new Names(
+                    "attention.self.query_proj",
+                    "attention.self.key_proj",
+                    "attention.self.value_proj",
+                    "attention.output.dense",
+                    "attention.output.LayerNorm",
+                    "intermediate.dense",
+                    "output.dense",
+                    "output.LayerNorm"),
+            false),
     MODERNBERT("model", "layers.", Names.BERT, false);
 
     private static final Map<String, EncoderFamily> BY_ARCHITECTURE = Map.ofEntries(
@@ -65,6 +78,7 @@ public enum EncoderFamily {
             Map.entry("MPNet", MPNET),
             Map.entry("Albert", ALBERT),
             Map.entry("Electra", ELECTRA),
+            Map.entry("DebertaV2", DEBERTA),
             Map.entry("ModernBert", MODERNBERT));
 
     /** Names within a layer. */

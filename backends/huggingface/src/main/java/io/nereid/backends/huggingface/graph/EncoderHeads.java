@@ -87,6 +87,12 @@ public final class EncoderHeads {
                 weights.linear(dense(first(rows), weights.base("pooler.dense"), "tanh"), "classifier", hidden, labels);
             case ALBERT ->
                 weights.linear(dense(first(rows), weights.base("pooler"), "tanh"), "classifier", hidden, labels);
+            case DEBERTA ->
+                weights.linear(
+                        dense(first(rows), "pooler.dense", config.text("pooler_hidden_act", "gelu")),
+                        "classifier",
+                        hidden,
+                        labels);
             case ROBERTA, MPNET ->
                 weights.linear(dense(first(rows), "classifier.dense", "tanh"), "classifier.out_proj", hidden, labels);
             case ELECTRA ->
@@ -149,6 +155,17 @@ public final class EncoderHeads {
                         graph, "gelu", weights.linear(x, "generator_predictions.dense", hidden, embedding));
                 y = weights.norm(y, "generator_predictions.LayerNorm", embedding, stack.epsilon);
                 yield vocabulary(y, "generator_lm_head.weight", embedding, "generator_lm_head.bias");
+            }
+            case DEBERTA -> {
+                // The head with which the models were published, or that of transformers' own code before it had it.
+                boolean published = weights.has("lm_predictions.lm_head.dense.weight");
+                String name = published ? "lm_predictions.lm_head" : "cls.predictions.transform";
+                int width = published ? hidden : embedding;
+                String y =
+                        Activations.apply(graph, stack.activation, weights.linear(x, name + ".dense", hidden, width));
+                y = weights.norm(y, name + ".LayerNorm", width, stack.epsilon);
+                String head = published ? name : "cls.predictions";
+                yield vocabulary(y, head + ".decoder.weight", width, head + ".bias");
             }
             case MODERNBERT ->
                 vocabulary(modernHead(x, "classifier_activation"), "decoder.weight", hidden, "decoder.bias");

@@ -56,9 +56,11 @@ final class EncoderStack {
         layers = config.size(distil ? "n_layers" : "num_hidden_layers", MOST_LAYERS);
         inner = config.size(distil ? "hidden_dim" : "intermediate_size", 8 * MOST_HIDDEN);
         vocabulary = config.size("vocab_size", MOST_VOCABULARY);
-        embedding = family == EncoderFamily.ALBERT || family == EncoderFamily.ELECTRA
-                ? config.size("embedding_size", MOST_HIDDEN)
-                : hidden;
+        embedding = switch (family) {
+            case ALBERT, ELECTRA -> config.size("embedding_size", MOST_HIDDEN);
+            case DEBERTA -> config.size("embedding_size", MOST_HIDDEN, hidden);
+            default -> hidden;
+        };
         epsilon = distil
                 ? EPSILON
                 : config.number(family == EncoderFamily.MODERNBERT ? "norm_eps" : "layer_norm_eps", EPSILON);
@@ -92,6 +94,9 @@ final class EncoderStack {
         cube = graph.node("Concat", "", Map.of("axis", 0L), graph.node("Shape", IDS), graph.longs(-1));
         if (family == EncoderFamily.MODERNBERT) {
             return new ModernEncoder(this).build();
+        }
+        if (family == EncoderFamily.DEBERTA) {
+            return new DisentangledEncoder(this).build();
         }
         String x = embeddings();
         if (family == EncoderFamily.MPNET) {
@@ -228,7 +233,12 @@ final class EncoderStack {
         for (String projection : List.of(names.query(), names.key(), names.value())) {
             in.add(cube(weights.linear(x, prefix + projection, hidden, hidden)));
         }
-        String attended = rows(attention(in, bias), hidden);
+        return afterAttention(x, rows(attention(in, bias), hidden), prefix);
+    }
+
+    /** What follows attention in a layer: its projection and two linear layers, each added to what it is computed from. */
+    String afterAttention(String x, String attended, String prefix) {
+        EncoderFamily.Names names = family.names();
         String y = weights.normOfSum(
                 weights.linear(attended, prefix + names.attentionOutput(), hidden, hidden),
                 x,

@@ -3,6 +3,7 @@
 package io.nereid.backends.huggingface.task;
 
 import io.nereid.backends.tokenizer.NativeTokenizer.Encoding;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** A text, or a pair of texts, on its way through the model. Confined to one run. */
@@ -11,10 +12,22 @@ public final class TextRow {
     private final @Nullable String pair;
     private final Encoding encoding;
     private final int padded;
+    private final List<TextRow> further;
     private float[] result = {};
 
-    /** @param padded the number of tokens of the longest row of the same request */
+    /** Creates a row without further windows. */
     public TextRow(String text, @Nullable String pair, Encoding encoding, int padded) {
+        this(text, pair, encoding, padded, List.of());
+    }
+
+    /**
+     * Creates a row.
+     *
+     * @param padded the number of tokens of the longest row of the same request
+     * @param further the windows after this one over a pair with more tokens than the model takes
+     */
+    public TextRow(String text, @Nullable String pair, Encoding encoding, int padded, List<TextRow> further) {
+        this.further = List.copyOf(further);
         this.text = text;
         this.pair = pair;
         this.encoding = encoding;
@@ -44,6 +57,11 @@ public final class TextRow {
     /** The number of tokens of the longest row of the same request. */
     public int padded() {
         return padded;
+    }
+
+    /** The windows after this one over the same pair, which have no further ones. */
+    public List<TextRow> further() {
+        return further;
     }
 
     /**

@@ -29,6 +29,8 @@ public final class TokenAnswers implements TaskAnswers {
     private static final String ENTITIES = "entities";
     private static final String STRATEGY = "aggregation_strategy";
     private static final String OUTSIDE = "O";
+    /** SentencePiece's mark in the place of a space, LOWER ONE EIGHTH BLOCK. */
+    private static final char MARK = '\u2581';
 
     /** How tokens are joined to entities. */
     public enum Strategy {
@@ -72,6 +74,7 @@ public final class TokenAnswers implements TaskAnswers {
     private final NativeTokenizer tokenizer;
     private final long unknown;
     private final boolean prefixes;
+    private final boolean marks;
 
     /**
      * @param labels the labels in the order of their numbers
@@ -79,6 +82,7 @@ public final class TokenAnswers implements TaskAnswers {
      * @param tokenizer decodes words; not owned
      * @param unknown the number of the token for what the vocabulary lacks; -1 for none
      * @param prefixes whether the tokens within a word have a prefix, such as {@code ##}
+     * @param marks whether the tokens at the beginning of a word have SentencePiece's mark for a space
      */
     public TokenAnswers(
             List<String> labels,
@@ -86,13 +90,15 @@ public final class TokenAnswers implements TaskAnswers {
             AnswerStyle style,
             NativeTokenizer tokenizer,
             long unknown,
-            boolean prefixes) {
+            boolean prefixes,
+            boolean marks) {
         this.labels = List.copyOf(labels);
         this.strategy = strategy;
         this.style = style;
         this.tokenizer = tokenizer;
         this.unknown = unknown;
         this.prefixes = prefixes;
+        this.marks = marks;
     }
 
     @Override
@@ -190,7 +196,7 @@ public final class TokenAnswers implements TaskAnswers {
                 Map<String, Object> fields = new LinkedHashMap<>();
                 fields.put("entity_group", group);
                 fields.put("score", e.score);
-                fields.put("word", words(row, e));
+                fields.put("word", words(row, e, chosen != Strategy.SIMPLE));
                 out.add(places(fields, row, e));
             }
         }
@@ -224,7 +230,10 @@ public final class TokenAnswers implements TaskAnswers {
     }
 
     /** The text of the entity's tokens, in which what the vocabulary lacks is as the client wrote it. */
-    private String words(TextRow row, Entity e) {
+    private String words(TextRow row, Entity e, boolean ofWords) {
+        if (marks) {
+            return unmarked(row, e, ofWords);
+        }
         for (int i = e.first; i <= e.last; i++) {
             if (isUnknown(row, i)) {
                 StringBuilder joined = new StringBuilder();
@@ -237,6 +246,23 @@ public final class TokenAnswers implements TaskAnswers {
             }
         }
         return tokenizer.decode(Arrays.copyOfRange(row.encoding().ids(), e.first, e.last + 1), false);
+    }
+
+    /**
+     * As the pipeline has it for SentencePiece's tokens: it converts words, which have lost the mark by then, as it converts tokens,
+     * so that no spaces are between them.
+     */
+    private String unmarked(TextRow row, Entity e, boolean ofWords) {
+        StringBuilder joined = new StringBuilder();
+        for (int i = e.first; i <= e.last; i++) {
+            String text = isUnknown(row, i)
+                    ? source(row, i)
+                    : row.encoding().tokens().get(i).replace(MARK, ' ');
+            boolean begins = i == e.first || (ofWords && !isInside(row, i));
+            boolean marked = begins && !isUnknown(row, i) && text.startsWith(" ");
+            joined.append(marked ? text.substring(1) : text);
+        }
+        return joined.toString();
     }
 
     private static String tokenText(TextRow row, int token) {
