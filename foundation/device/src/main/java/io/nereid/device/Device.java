@@ -16,7 +16,13 @@ import org.jspecify.annotations.Nullable;
  * @param mig which part of a GPU it is; null for a whole one
  */
 public record Device(
-        int ordinal, String uuid, String name, int major, int minor, long totalBytes, @Nullable MigPart mig) {
+        int ordinal,
+        String uuid,
+        String name,
+        int major,
+        int minor,
+        long totalBytes,
+        @Nullable MigPart mig) {
     /** Returns its compute capability, such as {@code 8.6}. */
     public String capability() {
         return major + "." + minor;

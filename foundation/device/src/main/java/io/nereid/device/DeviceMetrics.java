@@ -59,19 +59,28 @@ public final class DeviceMetrics {
         family(page, "nv_gpu_memory_used_bytes", "GPU used memory, in bytes", r -> known(r.usedBytes()));
         family(page, "nv_gpu_power_usage", "GPU power usage in watts", DeviceReading::powerWatts);
         family(page, "nv_gpu_power_limit", "GPU power management limit in watts", DeviceReading::powerLimitWatts);
-        begin(page, "nv_energy_consumption", MetricType.COUNTER, "GPU energy consumption in joules since the server"
-                + " started");
+        begin(
+                page,
+                "nv_energy_consumption",
+                MetricType.COUNTER,
+                "GPU energy consumption in joules since the server" + " started");
         for (Device device : devices.all()) {
             DeviceReading reading = readings.get(device.ordinal());
             if (reading != null) {
                 sample(page, device, reading.energyJoules() - energy[device.ordinal()]);
             }
         }
-        begin(page, "nv_pinned_memory_pool_total_bytes", MetricType.GAUGE, "Pinned memory pool total memory size, in"
-                + " bytes");
+        begin(
+                page,
+                "nv_pinned_memory_pool_total_bytes",
+                MetricType.GAUGE,
+                "Pinned memory pool total memory size, in" + " bytes");
         page.sample(LabelSet.NONE, devices.capacity(MemoryPlacement.PINNED));
-        begin(page, "nv_pinned_memory_pool_used_bytes", MetricType.GAUGE, "Pinned memory pool used memory size, in"
-                + " bytes");
+        begin(
+                page,
+                "nv_pinned_memory_pool_used_bytes",
+                MetricType.GAUGE,
+                "Pinned memory pool used memory size, in" + " bytes");
         page.sample(LabelSet.NONE, devices.used(MemoryPlacement.PINNED));
     }
 

@@ -226,7 +226,8 @@ public final class Devices implements AutoCloseable {
         if (ordinal < 0 || ordinal >= all.size()) {
             throw ServingException.invalidArgument(
                     "there is no device " + ordinal,
-                    "there is " + all.stream().map(d -> String.valueOf(d.ordinal())).collect(Collectors.joining(", ")));
+                    "there is "
+                            + all.stream().map(d -> String.valueOf(d.ordinal())).collect(Collectors.joining(", ")));
         }
         return all.get(ordinal);
     }

@@ -71,6 +71,7 @@ class PluginsTest {
                 List.of(new KnownBackend("sample", List.of("sample_model"), List.of("model.sample"), List.of())),
                 List.of(),
                 List.of(),
+                List.of(),
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }

@@ -178,7 +178,10 @@ final class CudaDriver implements DeviceDriver {
 
     @Override
     public ByteBuffer view(long address, int bytes) {
-        return new BytePointer(new Address(address)).capacity(bytes).asByteBuffer().order(ByteOrder.nativeOrder());
+        return new BytePointer(new Address(address))
+                .capacity(bytes)
+                .asByteBuffer()
+                .order(ByteOrder.nativeOrder());
     }
 
     @Override

@@ -102,16 +102,16 @@ class CudaDriverTest {
         Path faults = directory.resolve("ecc");
         List<String> lines = run(libraries, Map.of("SIM_GPU_FAULTS", faults.toString()), faults.toString());
         assertTrue(
-                lines.contains("lost: UNAVAILABLE device 0 is lost: its memory has an uncorrectable error: cudaSetDevice:"
-                        + " cudaErrorECCUncorrectable (214), uncorrectable ECC error encountered"),
+                lines.contains(
+                        "lost: UNAVAILABLE device 0 is lost: its memory has an uncorrectable error: cudaSetDevice:"
+                                + " cudaErrorECCUncorrectable (214), uncorrectable ECC error encountered"),
                 () -> String.join("\n", lines));
         assertEquals("account 0 0", lines.get(lines.size() - 1));
     }
 
     @Test
     void theVisibleDevicesAreTheDrivers() throws IOException, InterruptedException {
-        List<String> lines = run(
-                libraries, Map.of("CUDA_VISIBLE_DEVICES", "MIG-22,0", "SIM_GPU_MIG", "1"));
+        List<String> lines = run(libraries, Map.of("CUDA_VISIBLE_DEVICES", "MIG-22,0", "SIM_GPU_MIG", "1"));
         assertEquals(
                 List.of(
                         "Device[ordinal=0, uuid=" + SECOND.replace("GPU", "MIG")
@@ -122,8 +122,9 @@ class CudaDriverTest {
                                 + ", name=Simulated GPU 24G, major=8, minor=6, totalBytes=25769803776, mig=null] USABLE"),
                 lines.subList(1, lines.size()));
         assertEquals(
-                List.of("UNAVAILABLE the driver has no device: cudaGetDeviceCount: cudaErrorNoDevice (100), no CUDA-capable"
-                        + " device is detected (look at nvidia-smi, and at CUDA_VISIBLE_DEVICES)"),
+                List.of(
+                        "UNAVAILABLE the driver has no device: cudaGetDeviceCount: cudaErrorNoDevice (100), no CUDA-capable"
+                                + " device is detected (look at nvidia-smi, and at CUDA_VISIBLE_DEVICES)"),
                 run(libraries, Map.of("CUDA_VISIBLE_DEVICES", "")));
     }
 
@@ -167,7 +168,9 @@ class CudaDriverTest {
         process.environment().keySet().removeIf(name -> name.startsWith("CUDA_"));
         process.environment().putAll(variables);
         Process running = process.start();
-        List<String> lines = new String(running.getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines().toList();
+        List<String> lines = new String(running.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
+                .lines()
+                .toList();
         assertEquals(0, running.waitFor(), () -> {
             try {
                 return Files.readString(errors);

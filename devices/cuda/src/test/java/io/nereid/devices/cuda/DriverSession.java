@@ -28,7 +28,8 @@ final class DriverSession {
                 new DeviceLimits(2 * MIB, Map.of(0, 100 * MIB), Map.of(0, 0.5), 6, 0))) {
             System.out.println("version " + devices.driverVersion());
             for (Device device : devices.all()) {
-                System.out.println(device + " " + devices.state(device.ordinal()).status());
+                System.out.println(
+                        device + " " + devices.state(device.ordinal()).status());
             }
             if (arguments.length > 0) {
                 use(devices, Path.of(arguments[0]));
@@ -61,7 +62,8 @@ final class DriverSession {
 
         Files.writeString(faults, "0 oom\n");
         print("out of memory", () -> devices.allocate(first, MIB));
-        System.out.println("account " + devices.used(first) + " " + devices.state(0).status());
+        System.out.println(
+                "account " + devices.used(first) + " " + devices.state(0).status());
 
         print("admitted", () -> devices.admit("m", 0, MIB));
         print("too large", () -> devices.admit("m", 0, 25L << 30));
@@ -74,7 +76,8 @@ final class DriverSession {
         System.out.println("state " + devices.state(0));
         print("stays lost", () -> devices.allocate(first, 1));
         System.out.println("reading " + devices.read(0));
-        System.out.println("other " + devices.state(1).status() + " " + reading(devices, 1).totalBytes());
+        System.out.println(
+                "other " + devices.state(1).status() + " " + reading(devices, 1).totalBytes());
         on.close();
         on.close();
         small.close();
