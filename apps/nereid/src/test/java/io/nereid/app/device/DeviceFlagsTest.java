@@ -35,7 +35,7 @@ class DeviceFlagsTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
+    @CsvSource(delimiter = '|', quoteCharacter = '"', textBlock = """
             --cuda-memory-pool-byte-size=5           | '5' is not valid (expected: GPU:BYTES
             --cuda-memory-pool-byte-size=0:-1        | '0:-1' is not valid
             --cuda-memory-pool-byte-size=-1:1        | '-1:1' is not valid
