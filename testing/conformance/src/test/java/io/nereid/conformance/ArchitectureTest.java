@@ -68,6 +68,7 @@ class ArchitectureTest {
         foundation/backend | io.nereid.backend | . | base tensor observe spi
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
+        foundation/device | io.nereid.device | . | base observe
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
@@ -95,6 +96,7 @@ class ArchitectureTest {
             backend
         backends/unsupported | io.nereid.backends.unsupported | . | base spi backend
         caches/redis | io.nereid.caches.redis | . | base backend
+        devices/cuda | io.nereid.devices.cuda | . | base device
         protocols/v2 | io.nereid.protocols.v2 | . options transcoding | base tensor json observe protobuf-lite \
             spi transport-api
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
@@ -131,7 +133,7 @@ class ArchitectureTest {
         apps/spring-boot-autoconfigure | io.nereid.spring | embedded client test | base spi apps/embedded apps/client
         apps/spring-boot-starter | io.nereid.spring.boot4 | . | apps/embedded apps/client apps/spring-boot-autoconfigure
         apps/spring-boot3-starter | io.nereid.spring.boot3 | . | apps/embedded apps/client apps/spring-boot-autoconfigure
-        apps/nereid | io.nereid.app | . | base tensor json observe protobuf-lite spi backend transport-api \
+        apps/nereid | io.nereid.app | . | base device tensor json observe protobuf-lite spi backend transport-api \
             tfdata tracing recording lifecycle scheduling repository engine protocols/v2 protocols/v1 \
             protocols/mlflow protocols/openapi control/api control/core control/store control/apiserver control/gateway \
             control/graph storage storage-spi control/plane control/kubernetes control/operator control/local explain \

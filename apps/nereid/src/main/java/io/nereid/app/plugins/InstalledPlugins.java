@@ -6,6 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.CacheStoreProvider;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.device.DeviceDriverProvider;
 import io.nereid.storage.spi.StorageProvider;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -21,7 +22,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The backends, storage providers and response caches on the class path and in plugins. A plugin that is broken, or has a
+ * The backends, storage providers, response caches and drivers of devices on the class path and in plugins. A plugin that is broken, or has a
  * name in common with another provider, is reported in the log and skipped as a whole. Immutable.
  */
 public final class InstalledPlugins {
@@ -30,12 +31,17 @@ public final class InstalledPlugins {
     private final List<Backend> backends;
     private final List<StorageProvider> storageProviders;
     private final List<CacheStoreProvider> cacheProviders;
+    private final List<DeviceDriverProvider> deviceProviders;
 
     private InstalledPlugins(
-            List<Backend> backends, List<StorageProvider> storageProviders, List<CacheStoreProvider> cacheProviders) {
+            List<Backend> backends,
+            List<StorageProvider> storageProviders,
+            List<CacheStoreProvider> cacheProviders,
+            List<DeviceDriverProvider> deviceProviders) {
         this.backends = List.copyOf(backends);
         this.storageProviders = List.copyOf(storageProviders);
         this.cacheProviders = List.copyOf(cacheProviders);
+        this.deviceProviders = List.copyOf(deviceProviders);
     }
 
     /**
@@ -51,6 +57,8 @@ public final class InstalledPlugins {
         List<Backend> backends = new ArrayList<>();
         List<StorageProvider> storage = new ArrayList<>();
         List<CacheStoreProvider> caches = new ArrayList<>();
+        // In plugins only: a server without one does not look for them.
+        List<DeviceDriverProvider> devices = new ArrayList<>();
         String remedy = "remove one of them from the class path";
         ServiceLoader.load(Backend.class).forEach(backends::add);
         ServiceLoader.load(StorageProvider.class).forEach(storage::add);
@@ -59,7 +67,9 @@ public final class InstalledPlugins {
         Map<String, String> broken = new HashMap<>();
         places.installed().forEach((name, directory) -> {
             try {
-                add(PluginLoader.load(places, name, directory), backends, storage, caches);
+                LoadedPlugin plugin = PluginLoader.load(places, name, directory);
+                add(plugin, backends, storage, caches);
+                devices.addAll(plugin.of(PluginKind.DEVICE, DeviceDriverProvider.class));
             } catch (IOException | ServingException | LinkageError | ServiceConfigurationError e) {
                 String why = reason(e);
                 broken.put(name, why);
@@ -68,7 +78,7 @@ public final class InstalledPlugins {
         });
         addMissing(backends, broken);
         backends.sort(Comparator.comparing(Backend::name));
-        return new InstalledPlugins(backends, storage, caches);
+        return new InstalledPlugins(backends, storage, caches, devices);
     }
 
     /**
@@ -166,5 +176,10 @@ public final class InstalledPlugins {
     /** The providers of external response caches. */
     public List<CacheStoreProvider> cacheProviders() {
         return cacheProviders;
+    }
+
+    /** The drivers of devices. */
+    public List<DeviceDriverProvider> deviceProviders() {
+        return deviceProviders;
     }
 }

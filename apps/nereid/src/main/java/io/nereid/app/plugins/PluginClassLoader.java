@@ -21,6 +21,7 @@ final class PluginClassLoader extends URLClassLoader {
             "io.nereid.spi.management",
             "io.nereid.backend",
             "io.nereid.storage.spi",
+            "io.nereid.device",
             "io.nereid.backends.java",
             "org.slf4j.",
             "org.jspecify.");

@@ -4,6 +4,7 @@ package io.nereid.app.plugins;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.CacheStoreProvider;
+import io.nereid.device.DeviceDriverProvider;
 import io.nereid.storage.spi.StorageProvider;
 
 /** What a plugin can provide. */
@@ -13,7 +14,9 @@ enum PluginKind {
     /** Stores that models are downloaded from. */
     STORAGE("storage", StorageProvider.class),
     /** A store of cached responses. */
-    CACHE("cache", CacheStoreProvider.class);
+    CACHE("cache", CacheStoreProvider.class),
+    /** A driver of GPUs. */
+    DEVICE("device", DeviceDriverProvider.class);
 
     private final String text;
     private final Class<?> service;

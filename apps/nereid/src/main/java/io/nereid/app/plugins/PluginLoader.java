@@ -7,6 +7,7 @@ import io.nereid.backend.CacheStoreProvider;
 import io.nereid.base.ApiVersion;
 import io.nereid.base.ServingException;
 import io.nereid.base.plugin.PluginApi;
+import io.nereid.device.DeviceDriverProvider;
 import io.nereid.storage.spi.StorageProvider;
 import java.io.IOException;
 import java.net.URL;
@@ -35,7 +36,7 @@ final class PluginLoader {
     static LoadedPlugin load(PluginDirectories places, String name, Path directory) throws IOException {
         LoadedPlugin plugin = load(places, name, directory, List.of(PluginKind.values()));
         if (plugin.isEmpty()) {
-            throw new IOException("it contains no backend, storage provider or response cache in "
+            throw new IOException("it contains no backend, storage provider, response cache or driver of devices in "
                     + places.jars(name, directory).size() + " jar(s)"
                     + (PluginManifest.all().stream().anyMatch(p -> p.name().equals(name))
                             ? "; was the program started from its distribution?"
@@ -102,6 +103,8 @@ final class PluginLoader {
             storage.identitySettings();
         } else if (provider instanceof CacheStoreProvider cache) {
             cache.name();
+        } else if (provider instanceof DeviceDriverProvider device) {
+            device.name();
         }
     }
 }

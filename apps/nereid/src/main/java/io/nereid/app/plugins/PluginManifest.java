@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param backends its backends
  * @param storage the schemes of its storage providers
  * @param caches the names of its response caches
+ * @param devices the names of its drivers of devices
  * @param unpackedBytes size of the files that its first use unpacks into the user's cache directory
  * @param artifacts its libraries; none when everything that it needs comes with the distribution
  */
@@ -38,6 +39,7 @@ record PluginManifest(
         List<KnownBackend> backends,
         List<String> storage,
         List<String> caches,
+        List<String> devices,
         long unpackedBytes,
         List<Artifact> artifacts) {
     /**
@@ -108,6 +110,9 @@ record PluginManifest(
         if (!caches.isEmpty()) {
             kinds.add(PluginKind.CACHE);
         }
+        if (!devices.isEmpty()) {
+            kinds.add(PluginKind.DEVICE);
+        }
         return kinds;
     }
 
@@ -135,6 +140,7 @@ record PluginManifest(
                 fields(plugin, "backends").stream().map(PluginManifest::backend).toList(),
                 texts(plugin, "storage"),
                 texts(plugin, "caches"),
+                texts(plugin, "devices"),
                 number(plugin, "unpackedBytes"),
                 fields(plugin, "artifacts").stream()
                         .map(PluginManifest::artifact)

@@ -33,11 +33,12 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid plugins}: lists, installs and removes backends, storage providers and response caches that are not part of the distribution. */
+/** {@code nereid plugins}: lists, installs and removes backends, storage providers, response caches and drivers of GPUs that are not part of the distribution. */
 @Command(
         name = "plugins",
         mixinStandardHelpOptions = true,
-        description = "List, install or remove optional backends, storage providers and response caches.",
+        description =
+                "List, install or remove optional backends, storage providers, response caches and drivers of GPUs.",
         footer = {
             "",
             "A plugin is a directory of its name with jars in it. A user's plugins are in"

@@ -20,7 +20,7 @@ import picocli.CommandLine.ParameterException;
  * TfServingFlags}. Stateless.
  */
 public final class IgnoredFlags {
-    private static final String GPU = "models run on processors, and no GPU memory is used";
+    private static final String GPU = "models run on processors";
     private static final String GRPC_TUNING = "HTTP/2 keep-alive, connection ages and memory limits are built in";
     private static final String ONE_PORT = "REST and gRPC share a port and are always enabled; leave it out";
     private static final String OWN_PORT = "a port belongs to one process; run replicas on different ports";
@@ -88,20 +88,11 @@ public final class IgnoredFlags {
         SWITCHES.put("--reuse-grpc-port", new Switch(false, true, OWN_PORT));
         SWITCHES.put("--allow-sagemaker", new Switch(false, true, SAGEMAKER));
         SWITCHES.put("--allow-vertex-ai", new Switch(false, true, VERTEX));
-        SWITCHES.put("--allow-gpu-metrics", new Switch(false, false, "there are no GPUs to report"));
         SWITCHES.put("--allow-cpu-metrics", new Switch(true, false, "the metrics of processors are always exported"));
         SWITCHES.put("--enable-peer-access", new Switch(false, false, GPU));
         SWITCHES.put(
                 "--model-namespacing", new Switch(false, false, "a model's name must be unique over all repositories"));
-        for (String name : new String[] {
-            "--pinned-memory-pool-byte-size",
-            "--cuda-memory-pool-byte-size",
-            "--cuda-virtual-address-size",
-            "--min-supported-compute-capability",
-            "--model-load-gpu-limit"
-        }) {
-            TRITON.put(name, GPU);
-        }
+        TRITON.put("--cuda-virtual-address-size", GPU);
         TRITON.put(
                 "--backend-directory",
                 "backends are built in or plugins (nereid plugins list); libtriton_*.so libraries are not loaded");
@@ -112,7 +103,6 @@ public final class IgnoredFlags {
                 "--cache-directory",
                 "caches are built in (see --cache-config); libtritoncache_*.so libraries are not loaded");
         TRITON.put("--buffer-manager-thread-count", "inputs are gathered by the thread that runs the model");
-        TRITON.put("--metrics-interval-ms", "metrics are read when they are scraped");
         TRITON.put("--grpc-infer-thread-count", "all connections share the threads of --io-threads");
         for (String name : new String[] {
             "--grpc-infer-allocation-pool-size",

@@ -7,6 +7,8 @@ import io.nereid.app.access.AccessSchemes;
 import io.nereid.app.console.ConsoleCodec;
 import io.nereid.app.controlplane.ControlFlags;
 import io.nereid.app.controlplane.ControlPlane;
+import io.nereid.app.device.DeviceFlags;
+import io.nereid.app.device.ServerDevices;
 import io.nereid.app.modelserver.ModelServer;
 import io.nereid.app.modelserver.ModelStorageControl;
 import io.nereid.app.modelserver.StoredModels;
@@ -87,6 +89,7 @@ public final class NereidServer {
     private final @Nullable ModelStorageControl stored;
     private final @Nullable TrainedModelFile trained;
     private final AccessControl access;
+    private final @Nullable ServerDevices devices;
     private final @Nullable ConsoleCodec console;
     private final List<ProtocolCodec> codecs;
     private volatile boolean started;
@@ -125,12 +128,26 @@ public final class NereidServer {
             AccessControl access,
             ClientRules rules,
             @Nullable ControlFlags controlled) {
-        this(engineOptions, listen, budget, v2, v1, traces, logging, access, rules, controlled, null, null);
+        this(
+                engineOptions,
+                listen,
+                budget,
+                v2,
+                v1,
+                traces,
+                logging,
+                access,
+                rules,
+                controlled,
+                null,
+                null,
+                new DeviceFlags());
     }
 
     /**
      * @param served the model of a server that serves no other; null for models of repositories and lists
      * @param payloadLog the log of its requests, as JSON; null for none
+     * @param deviceFlags the options about GPUs
      */
     NereidServer(
             EngineOptions engineOptions,
@@ -144,10 +161,12 @@ public final class NereidServer {
             ClientRules rules,
             @Nullable ControlFlags controlled,
             @Nullable ServedModel served,
-            @Nullable String payloadLog) {
+            @Nullable String payloadLog,
+            DeviceFlags deviceFlags) {
         this.clock = Clock.system();
         InstalledPlugins plugins = InstalledPlugins.load();
         List<Backend> backends = plugins.backends();
+        this.devices = ServerDevices.open(plugins.deviceProviders(), deviceFlags, clock);
         BackendPreparation.begin(engineOptions, backends);
         RequestLogger.check(engineOptions.servedModels());
         ManagedModels placed = new ManagedModels(backends);
@@ -326,6 +345,9 @@ public final class NereidServer {
 
     private void moreMetrics(MetricsWriter page) {
         access.writeMetrics(page);
+        if (devices != null) {
+            devices.writeMetrics(page);
+        }
         if (control != null) {
             control.writeMetrics(page);
         }
@@ -421,6 +443,9 @@ public final class NereidServer {
         codecPool.shutdown();
         tracing.close();
         access.close();
+        if (devices != null) {
+            devices.close();
+        }
         if (loops != null) {
             loops.close();
         }

@@ -9,6 +9,7 @@ import io.nereid.app.access.AccessFlags;
 import io.nereid.app.access.TlsFlags;
 import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.controlplane.ControlFlags;
+import io.nereid.app.device.DeviceFlags;
 import io.nereid.app.modelserver.ModelServerFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
@@ -241,6 +242,9 @@ public final class ServeCommand implements Callable<Integer> {
     private TritonFlags triton;
 
     @Mixin
+    private DeviceFlags devices;
+
+    @Mixin
     private TfServingFlags tfs;
 
     @Mixin
@@ -293,6 +297,7 @@ public final class ServeCommand implements Callable<Integer> {
         }
         List<String> warnings = IgnoredFlags.warnings(spec);
         control.check();
+        devices.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
@@ -323,7 +328,8 @@ public final class ServeCommand implements Callable<Integer> {
                         spec),
                 control.control ? control : null,
                 served,
-                modelServer.payloadLog());
+                modelServer.payloadLog(),
+                devices);
         HangupSignal.handle(() -> {
             logging.reopen();
             AuditLog audit = access.audit();
@@ -522,7 +528,8 @@ public final class ServeCommand implements Callable<Integer> {
                 || spec.commandLine().getParseResult().matchedOptions().stream()
                         .anyMatch(option -> IgnoredFlags.isTriton(option)
                                 || option.userObject() instanceof Field field
-                                        && field.getDeclaringClass() == TritonFlags.class);
+                                        && (field.getDeclaringClass() == TritonFlags.class
+                                                || field.getDeclaringClass() == DeviceFlags.class));
     }
 
     private static int port(String option, int number) {

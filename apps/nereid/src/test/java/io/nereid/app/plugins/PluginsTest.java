@@ -71,6 +71,7 @@ class PluginsTest {
                 List.of(new KnownBackend("sample", List.of("sample_model"), List.of("model.sample"), List.of())),
                 List.of(),
                 List.of(),
+                List.of(),
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }
@@ -302,7 +303,8 @@ class PluginsTest {
         assertThat(run("plugins", "list", "--plugin-dir", plugins.toString())).isZero();
         assertThat(out.toString())
                 .contains("empty")
-                .contains("broken: it contains no backend, storage provider or response cache in 0 jar(s)");
+                .contains("broken: it contains no backend, storage provider, response cache or driver of devices in"
+                        + " 0 jar(s)");
         assertThat(run("plugins", "remove", "empty", "--plugin-dir", plugins.toString()))
                 .isZero();
         assertThat(plugins.resolve("empty")).doesNotExist();
