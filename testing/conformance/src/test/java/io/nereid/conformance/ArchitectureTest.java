@@ -403,8 +403,24 @@ class ArchitectureTest {
                         "are not the TensorFlow backends",
                         c -> !isIn(c, "backends/tensorflow") && !isIn(c, "backends/tflite")))
                 .should()
-                .dependOnClassesThat(resideInAnyPackage("org.tensorflow..", "org.bytedeco.."))
+                .dependOnClassesThat(resideInAnyPackage("org.tensorflow..", "org.bytedeco.tensorflowlite.."))
                 .because("native libraries belong to their backend")
+                .check(CLASSES);
+        noClasses()
+                .that(describe(
+                        "are not the TensorFlow backends or the driver of GPUs",
+                        c -> !isIn(c, "backends/tensorflow")
+                                && !isIn(c, "backends/tflite")
+                                && !isIn(c, "devices/cuda")))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("org.bytedeco.."))
+                .because("what calls native libraries belongs to their plugins")
+                .check(CLASSES);
+        noClasses()
+                .that(describe("are not the driver of GPUs", c -> !isIn(c, "devices/cuda")))
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("org.bytedeco.cuda.."))
+                .because("CUDA is loaded on machines with a GPU only")
                 .check(CLASSES);
         noClasses()
                 .that(describe(

@@ -9,7 +9,6 @@ import io.nereid.app.access.AccessFlags;
 import io.nereid.app.access.TlsFlags;
 import io.nereid.app.config.ServeConfiguration;
 import io.nereid.app.controlplane.ControlFlags;
-import io.nereid.app.device.DeviceFlags;
 import io.nereid.app.modelserver.ModelServerFlags;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.HangupSignal;
@@ -33,7 +32,6 @@ import io.nereid.transport.RequestMemoryLimit;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
-import java.lang.reflect.Field;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -242,9 +240,6 @@ public final class ServeCommand implements Callable<Integer> {
     private TritonFlags triton;
 
     @Mixin
-    private DeviceFlags devices;
-
-    @Mixin
     private TfServingFlags tfs;
 
     @Mixin
@@ -297,7 +292,7 @@ public final class ServeCommand implements Callable<Integer> {
         }
         List<String> warnings = IgnoredFlags.warnings(spec);
         control.check();
-        devices.check();
+        triton.devices.check();
         control.overloadTarget = overloadTarget();
         control.tls = tls.everywhere();
         control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
@@ -329,7 +324,7 @@ public final class ServeCommand implements Callable<Integer> {
                 control.control ? control : null,
                 served,
                 modelServer.payloadLog(),
-                devices);
+                triton.devices);
         HangupSignal.handle(() -> {
             logging.reopen();
             AuditLog audit = access.audit();
@@ -526,10 +521,7 @@ public final class ServeCommand implements Callable<Integer> {
         return !moreRepositories.isEmpty()
                 || compatPorts.contains(Compat.triton)
                 || spec.commandLine().getParseResult().matchedOptions().stream()
-                        .anyMatch(option -> IgnoredFlags.isTriton(option)
-                                || option.userObject() instanceof Field field
-                                        && (field.getDeclaringClass() == TritonFlags.class
-                                                || field.getDeclaringClass() == DeviceFlags.class));
+                        .anyMatch(option -> IgnoredFlags.isTriton(option) || TritonFlags.has(option));
     }
 
     private static int port(String option, int number) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.serve;
 
+import io.nereid.app.device.DeviceFlags;
 import io.nereid.app.process.Logging;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.CacheOptions;
@@ -11,6 +12,7 @@ import io.nereid.engine.options.MetricsOptions;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.scheduling.execution.RateLimiter;
 import io.nereid.tracing.TraceOptions;
+import java.lang.reflect.Field;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -22,6 +24,8 @@ import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.TypeConversionException;
 
@@ -278,6 +282,15 @@ final class TritonFlags {
             hidden = true,
             description = "Honour TRITONSERVER_DELAY_SCHEDULER and TRITONSERVER_BACKLOG_DELAY_SCHEDULER.")
     boolean testHooks;
+
+    @Mixin
+    final DeviceFlags devices = new DeviceFlags();
+
+    /** Whether an option is one of these. */
+    static boolean has(OptionSpec option) {
+        return option.userObject() instanceof Field field
+                && (field.getDeclaringClass() == TritonFlags.class || field.getDeclaringClass() == DeviceFlags.class);
+    }
 
     private boolean autoComplete() {
         return strictModelConfig == null ? !disableAutoComplete : !strictModelConfig;
