@@ -117,7 +117,8 @@ record TextSettings(
 
     /** These settings with another form of the answers. */
     TextSettings withStyle(AnswerStyle other) {
-        return new TextSettings(task, maxLength, special, lowerCase, other, strategy, top, pairs, normalize, runtime);
+        return new TextSettings(
+                task, maxLength, special, lowerCase, other, strategy, top, pairs, normalize, stride, runtime);
     }
 
     private static boolean flag(ModelConfig config, String key, boolean otherwise) {
