@@ -47,12 +47,12 @@ public final class HuggingFaceScenario implements Scenario {
             return List.of(BenchmarkResult.skipped("huggingface", missing));
         }
         Path repository = setting.directory("huggingface");
-        EmbeddedEngine.write(
-                repository,
-                "encoder",
-                "backend: \"huggingface\"\nmax_batch_size: 16\n"
-                        + "instance_group [{ count: 1 }]\n"
-                        + "parameters { key: \"intra_op_thread_count\" value { string_value: \"1\" } }\n");
+        EmbeddedEngine.write(repository, "encoder", """
+                backend: "huggingface"
+                max_batch_size: 16
+                instance_group [{ count: 1 }]
+                parameters { key: "intra_op_thread_count" value { string_value: "1" } }
+                """);
         for (String name : List.of("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")) {
             Files.copy(folder.resolve(name), repository.resolve("encoder/1").resolve(name));
         }
