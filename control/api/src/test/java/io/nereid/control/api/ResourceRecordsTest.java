@@ -201,7 +201,7 @@ class ResourceRecordsTest {
             assertThat(ResourceKinds.byPlural(kind.group(), kind.plural())).isSameAs(kind);
         }
         assertThat(ResourceKinds.all())
-                .hasSize(16)
+                .hasSize(17)
                 .extracting(ResourceKind::plural)
                 .doesNotHaveDuplicates();
         assertThat(ResourceKinds.byPlural("", "inferenceservices")).isNull();
