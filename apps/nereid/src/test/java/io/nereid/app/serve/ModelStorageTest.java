@@ -250,7 +250,7 @@ class ModelStorageTest {
                 next, "[" + model("second", "/second-b/model.onnx") + "," + model("third", "/third/model.onnx") + "]");
         Files.move(next, file, StandardCopyOption.ATOMIC_MOVE);
         until("/v2/models/third/ready", "200");
-        until("/v2/models/iris/ready", "4");
+        until("/v2/models/iris/ready", "503");
         assertThat(post("/v2/models/second/infer", ROW)).startsWith("200");
         Files.writeString(file, "{");
         LockSupport.parkNanos(Duration.ofMillis(1200).toNanos());
