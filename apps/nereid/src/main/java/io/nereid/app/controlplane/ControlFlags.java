@@ -4,7 +4,6 @@ package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.app.modelserver.StoredModels;
 import io.nereid.app.text.SizeConverter;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;

@@ -4,7 +4,7 @@ package io.nereid.app.serve;
 
 import io.nereid.app.config.EffectiveOptions;
 import io.nereid.app.config.ServeConfiguration;
-import io.nereid.app.modelserver.StoredModels;
+import io.nereid.app.controlplane.StoredModels;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;

@@ -8,7 +8,7 @@ import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.access.AccessControl;
 import io.nereid.access.AccessOptions;
-import io.nereid.app.modelserver.StoredModels;
+import io.nereid.app.controlplane.StoredModels;
 import io.nereid.app.process.Logging;
 import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;

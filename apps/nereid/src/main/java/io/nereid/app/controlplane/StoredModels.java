@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.app.modelserver;
+package io.nereid.app.controlplane;
 
 import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Path;
