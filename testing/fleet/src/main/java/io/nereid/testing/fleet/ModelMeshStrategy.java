@@ -221,7 +221,8 @@ final class ModelMeshStrategy implements FleetStrategy {
                         least = pod;
                     }
                 }
-                on.remove(on.indexOf(least));
+                int chosen = least;
+                on.removeIf(pod -> pod == chosen);
                 evictions.add(new int[] {model, least});
             }
         }

@@ -142,7 +142,7 @@ public final class RadiusNeighbors {
             }
             DataTable proba = proba(table);
             DataTable picked = labels().pick(ClassLabels.greatest(proba));
-            String[] texts = picked.texts();
+            @Nullable String @Nullable [] texts = picked.texts();
             for (int r = 0; r < table.rows(); r++) {
                 double most = 0;
                 for (int c = 0; c < proba.columns(); c++) {
