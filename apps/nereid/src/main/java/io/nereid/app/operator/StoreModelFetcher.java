@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Downloads models from stores, with credentials that are read at each download and never kept. Thread-safe.
@@ -58,7 +59,7 @@ final class StoreModelFetcher implements ModelFetcher {
                 .withStale(false)
                 .withAccess(StorageAccess.of(List.of(), ownAddresses, Map.of()));
         CancellationToken cancel = new CancellationToken();
-        AtomicReference<RuntimeException> ended = new AtomicReference<>();
+        AtomicReference<@Nullable RuntimeException> ended = new AtomicReference<>();
         try (DirectoryFetcher fetcher = new DirectoryFetcher(options, clock, plugins)) {
             DirectoryFetcher.Fetched unused = fetcher.fetch(
                     request,
