@@ -38,8 +38,8 @@ if [ "${1:-}" = --all ]; then
     export NEREID_CHANGES=${NEREID_CHANGES:-50} NEREID_SERVICES=${NEREID_SERVICES:-200} NEREID_POOLED=${NEREID_POOLED:-1000}
     suites=(test_cluster.py test_cluster_chart.py test_cluster_pools.py test_control.py test_control_more.py test_control_graph_grpc.py test_control_logger.py)
 else
-    suites=(test_cluster.py test_cluster_chart.py test_cluster_pools.py test_control.py)
-    only="test_cluster or test_cluster_pools or client_of_the_resources or sklearn or boosted or onnx_needs or triton or custom_predictor or transformer or explainer_of"
+    suites=(test_cluster.py test_cluster_chart.py test_control.py)
+    only="test_cluster or client_of_the_resources or sklearn or boosted or onnx_needs or triton or custom_predictor or transformer or explainer_of"
     set -- -k "$only or canary_gets or batcher or of_one_node or switch_goes or archive or woken_by_grpc" "$@"
 fi
 # In a process and a cluster of its own: tritonclient and the kserve package define the same messages.
