@@ -89,6 +89,9 @@ public final class ServerDevices implements AutoCloseable {
                         devices.all().size());
             }
         }
+        for (String option : flags.givenLimits()) {
+            LOG.warn("{} limits no model: no backend uses a GPU yet", option);
+        }
         return new ServerDevices(
                 devices, flags.exportsMetrics() ? new DeviceMetrics(devices, clock, flags.interval()) : null);
     }

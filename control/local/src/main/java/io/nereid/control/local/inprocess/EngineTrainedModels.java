@@ -102,6 +102,14 @@ public final class EngineTrainedModels implements TrainedModelServers {
         }
     }
 
+    /** A model is removed from a service, so that one of the same name begins anew. */
+    void forget(String namespace, String service, String model) {
+        Map<String, State> of = states.get(key(namespace, service));
+        if (of != null) {
+            of.remove(model);
+        }
+    }
+
     /** The state of a model has changed in a runner; of several runners, the last one that reports counts. */
     void report(String namespace, String service, String model, State state) {
         @Nullable State before = states.computeIfAbsent(key(namespace, service), unused -> new ConcurrentHashMap<>())

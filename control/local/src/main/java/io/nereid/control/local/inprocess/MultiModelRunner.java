@@ -116,6 +116,7 @@ public final class MultiModelRunner implements WorkloadRunner {
         for (Loaded one : List.copyOf(models.values())) {
             if (!wanted.containsKey(one.model.name())) {
                 models.remove(one.model.name());
+                trained.forget(workload.namespace(), workload.service(), one.model.name());
                 log.add("the model " + one.model.name() + " is removed");
                 close(one);
             }
