@@ -15,6 +15,8 @@ import java.time.Duration;
  * @param redundantRate requests a second from which a model has two copies, so that a lost pod does not interrupt it
  * @param redundantAge the age of what is evicted, below which memory is too scarce for copies that no load asks for
  * @param inUse how long after its last request a model counts as in use: such models are recovered and moved
+ * @param drain how long a draining pod keeps models that are in use while other pods load them; shorter than the pod goes on
+ *     serving after it was asked to end
  * @param retryFailed how long after a failed load a pod is not chosen for that model again
  * @param fast the time constant of the rate that adds copies
  * @param slow the time constant of the rate that removes copies
@@ -27,6 +29,7 @@ public record PlacementSettings(
         double redundantRate,
         Duration redundantAge,
         Duration inUse,
+        Duration drain,
         Duration retryFailed,
         Duration fast,
         Duration slow) {
@@ -39,6 +42,7 @@ public record PlacementSettings(
             0.2,
             Duration.ofMinutes(10),
             Duration.ofMinutes(10),
+            Duration.ofSeconds(20),
             Duration.ofMinutes(1),
             Duration.ofSeconds(10),
             Duration.ofMinutes(5));

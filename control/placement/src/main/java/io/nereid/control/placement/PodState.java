@@ -25,6 +25,9 @@ final class PodState {
 
     boolean draining;
 
+    /** When the drain began. */
+    long drainingSince;
+
     /** Busy workers that the models of this pod ask for; set by each tick, and raised by each placement in between. */
     double demand;
 

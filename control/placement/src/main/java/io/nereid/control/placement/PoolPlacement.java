@@ -30,7 +30,8 @@ import org.jspecify.annotations.Nullable;
  *       requests first, each pod a few at a time. Others wait for their next request.
  *   <li>{@link #join}: only models in use whose place on the ring is the new pod's move to it, up to the average share; the old
  *       copy serves until the new one is loaded.
- *   <li>{@link #drain}: models in use are loaded elsewhere first, and unloaded afterwards.
+ *   <li>{@link #drain}: models in use are loaded elsewhere first, and unloaded afterwards. Loads that requests wait for go
+ *       before these; what is still on the pod after {@link PlacementSettings#drain} is unloaded, and its next request loads it.
  * </ul>
  *
  * <pre>{@code
@@ -317,13 +318,17 @@ public final class PoolPlacement {
         }
     }
 
-    /** A pod shall go: it gets no further models, and those in use are loaded elsewhere while it still serves them. */
+    /**
+     * A pod shall go: it gets no further models, and those in use are loaded elsewhere while it still serves them, for at most
+     * {@link PlacementSettings#drain}.
+     */
     public void drain(String name, long now) {
         PodState pod = pods.get(name);
         if (pod == null || pod.draining) {
             return;
         }
         pod.draining = true;
+        pod.drainingSince = now;
         rebuild(now);
         for (LoadTask task : List.copyOf(pod.queue)) {
             ModelState model = models.get(task.model());
@@ -440,6 +445,7 @@ public final class PoolPlacement {
     }
 
     private void drainStep(PodState pod, long now) {
+        boolean overdue = now - pod.drainingSince >= settings.drain().toNanos();
         List<ModelState> held = new ArrayList<>();
         for (String name : pod.memory.models()) {
             ModelState model = models.get(name);
@@ -452,9 +458,11 @@ public final class PoolPlacement {
             if (copy == null) {
                 continue;
             }
-            if (model.copies.size() > 1 || !model.inUse(now, settings)) {
+            if (model.copies.size() > 1 || !model.inUse(now, settings) || overdue) {
                 retire(model, copy);
-            } else if (model.coming() == 1 && !tryPlace(model, LoadTask.Reason.RECOVERY, now, null)) {
+            } else if (model.coming() == 1
+                    && !chooser.ring().pods().isEmpty()
+                    && !tryPlace(model, LoadTask.Reason.RECOVERY, now, null)) {
                 // No pod has memory for it but that of models which are used more.
                 retire(model, copy);
             }

@@ -274,6 +274,43 @@ final class PoolPlacementTest {
     }
 
     @Test
+    void aDrainEndsInTimeAlthoughOtherLoadsGoFirst() {
+        Pool pool = pool(2, 8, 100);
+        for (int i = 0; i < 8; i++) {
+            pool.serve("m" + i);
+        }
+        assertThat(on(pool, "pod-1", 8)).isNotEmpty();
+        pool.placement.drain("pod-1", pool.now);
+        for (int second = 0; second < 20; second++) {
+            // Loads start and never end, so that nothing moves.
+            assertThat(on(pool, "pod-1", 8)).as("after %s s", second).isNotEmpty();
+            pool.now += SECOND;
+            pool.placement.tick(pool.now);
+            pool.take();
+        }
+        assertThat(on(pool, "pod-1", 8)).isEmpty();
+        pool.settle();
+        pool.serve("m0");
+        assertThat(pool.placement.isDrained("pod-1")).isTrue();
+    }
+
+    @Test
+    void theOnlyPodServesOnWhileItDrains() {
+        Pool pool = pool(1, 3, 100);
+        for (int i = 0; i < 3; i++) {
+            pool.serve("m" + i);
+        }
+        pool.placement.drain("pod-0", pool.now);
+        pool.tick(5);
+        assertThat(on(pool, "pod-0", 3)).hasSize(3);
+        pool.join("pod-1", 1_000);
+        pool.tick(2);
+        pool.tick(2);
+        assertThat(on(pool, "pod-1", 3)).hasSize(3);
+        assertThat(pool.placement.isDrained("pod-0")).isTrue();
+    }
+
+    @Test
     void aFailedLoadIsTriedOnAnotherPod() {
         Pool pool = pool(3, 1, 100);
         String first = pool.placement.request("m0", pool.now);

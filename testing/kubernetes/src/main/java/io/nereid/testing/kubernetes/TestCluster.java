@@ -94,11 +94,34 @@ public final class TestCluster implements AutoCloseable {
         return Files.readString(directory.resolve(program + ".log"));
     }
 
-    /** Runs kubectl and returns what it prints; fails with its error output. */
+    /** Runs kubectl and returns what it prints; fails with its error output, and with the end of the log of what has ended. */
     public String kubectl(String... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(SCRIPT.toString(), "kubectl", directory.toString()));
         command.addAll(List.of(arguments));
-        return run(command, 120);
+        try {
+            return run(command, 120);
+        } catch (IOException e) {
+            throw new IOException(e.getMessage() + ended(), e);
+        }
+    }
+
+    /** The programs of the control plane that have ended, each with the end of its log; empty while all run. */
+    private String ended() throws IOException {
+        StringBuilder text = new StringBuilder();
+        for (String program : List.of("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")) {
+            Path pid = directory.resolve(program + ".pid");
+            if (Files.exists(pid)
+                    && ProcessHandle.of(Long.parseLong(Files.readString(pid).strip()))
+                            .filter(ProcessHandle::isAlive)
+                            .isEmpty()) {
+                String log = log(program);
+                text.append("; ")
+                        .append(program)
+                        .append(" has ended: ")
+                        .append(log.substring(Math.max(0, log.length() - 2000)));
+            }
+        }
+        return text.toString();
     }
 
     /** Applies CustomResourceDefinitions, each as JSON, and waits until the API server serves their kinds. */

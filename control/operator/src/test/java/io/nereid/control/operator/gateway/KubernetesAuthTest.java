@@ -37,6 +37,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
+import org.junit.jupiter.api.parallel.ResourceAccessMode;
+import org.junit.jupiter.api.parallel.ResourceLock;
 
 /** A gateway whose callers are service accounts of a real cluster, with tokens and roles of its API server. */
 @Execution(ExecutionMode.CONCURRENT)
@@ -163,9 +165,13 @@ class KubernetesAuthTest {
         }
     }
 
+    /** The tests of the class run at the same time; the one that stops the API server runs alone. */
+    private static final String API_SERVER = "API server of KubernetesAuthTest";
+
     private static final String INFER = "/v2/models/iris/infer";
 
     @Test
+    @ResourceLock(value = API_SERVER, mode = ResourceAccessMode.READ)
     void serviceAccountsCallWhatTheirRolesAllow() throws Exception {
         String client = token("client", AUDIENCE);
         try (Gateway gateway = new Gateway()) {
@@ -207,6 +213,7 @@ class KubernetesAuthTest {
     }
 
     @Test
+    @ResourceLock(value = API_SERVER, mode = ResourceAccessMode.READ)
     void theBodyIsNotReadOfACallerWhoIsKnownToBeRefused() throws Exception {
         String stranger = token("stranger", AUDIENCE);
         try (Gateway gateway = new Gateway()) {
@@ -231,6 +238,7 @@ class KubernetesAuthTest {
     }
 
     @Test
+    @ResourceLock(API_SERVER)
     void whileTheApiServerIsAwayKnownCallersGoOn() throws Exception {
         String known = token("client", AUDIENCE);
         String unknown = token("client", AUDIENCE);
