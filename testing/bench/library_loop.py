@@ -4,7 +4,7 @@
 
     python3 library_loop.py DIRECTORY
 
-Needs numpy, scikit-learn and catboost. Writes one model for each case into DIRECTORY, and prints a line `CASE BACKEND FILE` for it, then
+Needs numpy, scikit-learn and catboost; with tensorflow there is one case more, a SavedModel of three dense layers. Writes one model for each case into DIRECTORY, and prints a line `CASE BACKEND FILE` for it, then
 an empty line. From then on it reads lines `CASE ROWS SEED SECONDS`, predicts so many rows for at least so long, and answers each with the
 CPU time of a row in microseconds and the sum of the predictions. Rows are numbers of java.util.Random from 0 to 1.
 """
@@ -13,6 +13,7 @@ import os
 
 for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import math
 import pathlib
@@ -27,6 +28,11 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.svm import SVR
+
+try:
+    import tensorflow
+except ImportError:
+    tensorflow = None
 
 FEATURES = 20
 TRAINED = 4000
@@ -71,19 +77,42 @@ def models() -> dict:
     return made
 
 
+def saved_model(directory: pathlib.Path):
+    """Writes a SavedModel, and returns its signature as TensorFlow loads it from there."""
+    tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+    tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+    random = numpy.random.default_rng(7)
+    sizes = (FEATURES, 64, 64, 1)
+    module = tensorflow.Module()
+    module.layers = [tensorflow.Variable(random.normal(size=shape) / math.sqrt(shape[0])) for shape in zip(sizes, sizes[1:])]
+
+    @tensorflow.function(input_signature=[tensorflow.TensorSpec((None, FEATURES), tensorflow.float64, name="x")])
+    def serve(x):
+        for layer in module.layers[:-1]:
+            x = tensorflow.nn.relu(x @ layer)
+        return {"predict": x @ module.layers[-1]}
+
+    tensorflow.saved_model.save(module, str(directory), signatures={"serving_default": serve})
+    return tensorflow.saved_model.load(str(directory)).signatures["serving_default"]
+
+
 def predict(name: str, model, x: numpy.ndarray) -> numpy.ndarray:
+    if name == "savedmodel":
+        return model(x=tensorflow.constant(x))["predict"].numpy().ravel()
     return model.predict(x, thread_count=1) if name == "catboost" else model.predict(x)
 
 
 def main() -> None:
     directory = pathlib.Path(sys.argv[1])
     made = models()
+    if tensorflow is not None:
+        made["savedmodel"] = saved_model(directory / "savedmodel.savedmodel")
     for name, model in made.items():
-        backend = "catboost" if name == "catboost" else "sklearn"
-        file = f"{name}.{'cbm' if backend == 'catboost' else 'pkl'}"
+        backend = {"catboost": "catboost", "savedmodel": "tensorflow"}.get(name, "sklearn")
+        file = f"{name}.{ {'catboost': 'cbm', 'tensorflow': 'savedmodel'}.get(backend, 'pkl')}"
         if backend == "catboost":
             model.save_model(str(directory / file))
-        else:
+        elif backend == "sklearn":
             (directory / file).write_bytes(pickle.dumps(model))
         print(name, backend, file)
     print(flush=True)

@@ -21,10 +21,12 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Models of CatBoost and scikit-learn beside a loop of the Python package that has trained them: one row, a hundred and ten thousand, one
- * thread, in alternating rounds. Needs a Python with both packages in {@code NEREID_BENCH_PYTHON}. Stateless.
+ * Models of CatBoost, scikit-learn and TensorFlow beside a loop of the Python package that has made them: one row, a hundred and ten
+ * thousand, one thread, in alternating rounds. Needs a Python with the first two packages in {@code NEREID_BENCH_PYTHON}; TensorFlow's model
+ * is left out without its package, or without its library, which the build has with {@code -Ptensorflow}. Stateless.
  */
 public final class PythonLibrariesScenario implements Scenario {
+    private static final String TENSORFLOW = "/org/tensorflow/internal/c_api/linux-x86_64/libtensorflow_cc.so.2";
     private static final int FEATURES = 20;
     private static final int SEED = 11;
     /** The sum of the predictions may differ by this part of the sum. */
@@ -96,6 +98,13 @@ public final class PythonLibrariesScenario implements Scenario {
         Path script = setting.root().resolve("testing/bench/library_loop.py");
         try (Loop loop = new Loop(python, script, setting.directory("libraries"))) {
             for (Case one : loop.cases) {
+                if (one.backend().equals("tensorflow") && !hasTensorflow()) {
+                    String missing =
+                            "TensorFlow's library is missing; ./mvnw -Pquick,tensorflow -DskipTests -pl testing/bench -am package";
+                    setting.log("SKIPPED: %s: %s", one.name(), missing);
+                    results.add(BenchmarkResult.skipped("libraries, " + one.name(), missing));
+                    continue;
+                }
                 try (SingleThreadModel model = SingleThreadModel.load(one.backend(), one.file(), setting)) {
                     for (int rows : new int[] {1, 100, 10_000}) {
                         results.add(compare(setting, loop, one, model, rows));
@@ -104,6 +113,10 @@ public final class PythonLibrariesScenario implements Scenario {
             }
         }
         return results;
+    }
+
+    private static boolean hasTensorflow() {
+        return PythonLibrariesScenario.class.getResource(TENSORFLOW) != null;
     }
 
     private static BenchmarkResult compare(
