@@ -11,8 +11,9 @@
 # is 1 when a request failed or memory grew.
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run; the row tflite needs a model, which
 # python3 testing/bench/make_mobilenet.py makes; the row torchscript needs the one that python3 testing/bench/make_resnet.py makes, and
-# libtorch: ./mvnw -Pquick,pytorch -DskipTests -pl testing/bench -am package. The row libraries needs a Python with scikit-learn and catboost, and with tensorflow for its SavedModel (and -Ptensorflow in that build), in
-# NEREID_BENCH_PYTHON. The row huggingface needs the folder that testing/bench/make_encoder.py makes with torch and transformers.
+# libtorch: ./mvnw -Pquick,pytorch -DskipTests -pl testing/bench -am package. The row libraries needs a Python with scikit-learn and catboost
+# in NEREID_BENCH_PYTHON; its SavedModel needs tensorflow there, and -Ptensorflow in that build. The row huggingface
+# needs the folder that testing/bench/make_encoder.py makes with torch and transformers.
 set -eu
 case " $* " in
 *' --help '* | *' -h '*)
