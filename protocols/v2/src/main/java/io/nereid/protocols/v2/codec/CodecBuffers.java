@@ -10,6 +10,7 @@ import io.nereid.json.TensorReader;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
+import io.nereid.protocols.v2.memory.SharedMemoryManager;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.tensor.DataType;
 import java.util.Arrays;

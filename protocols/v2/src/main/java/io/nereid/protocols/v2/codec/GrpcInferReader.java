@@ -6,6 +6,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.observe.RequestTrace;
 import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protocols.v2.memory.CudaInputs;
+import io.nereid.protocols.v2.memory.RawTensors;
+import io.nereid.protocols.v2.memory.SharedMemoryManager;
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.DataType;
@@ -58,6 +62,7 @@ public final class GrpcInferReader {
     private String id = "";
     private int sharedInputs;
     private List<SharedMemoryOutput> shared = List.of();
+    private CudaInputs cuda = new CudaInputs();
     private MemoryRegion message = MemoryRegion.empty();
     private @Nullable RequestTrace observed;
 
@@ -138,6 +143,19 @@ public final class GrpcInferReader {
         OutputEncoding form = new OutputEncoding(false, List.of(), raw, emptyFinal, shared);
         shared = List.of();
         return form;
+    }
+
+    /**
+     * The inputs of the message last {@link #read} that are still to be copied from GPUs, which the caller fetches; null
+     * when there are none.
+     */
+    public @Nullable CudaInputs cudaInputs() {
+        if (cuda.isEmpty()) {
+            return null;
+        }
+        CudaInputs taken = cuda;
+        cuda = new CudaInputs();
+        return taken;
     }
 
     private void scanInput(Input input, int index) {
@@ -266,6 +284,7 @@ public final class GrpcInferReader {
         } finally {
             if (!done) {
                 Tensor.closeAll(tensors);
+                cuda.close();
                 SharedMemoryOutput.closeAll(shared);
                 shared = List.of();
             }
@@ -310,7 +329,7 @@ public final class GrpcInferReader {
                     + input.name + "' for model '" + model + "'");
         }
         return sharedMemory.input(
-                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model);
+                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model, cuda);
     }
 
     private Tensor raw(Input input, int index) {

@@ -4,6 +4,7 @@ package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
+import io.nereid.protocols.v2.memory.CudaInputs;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -21,6 +22,7 @@ public final class RestInputReader {
     private final JsonReader json;
     private final String model;
     private final int index;
+    private final CudaInputs cuda;
     private @Nullable String name;
     private @Nullable DataType type;
     private @Nullable Shape shape;
@@ -32,12 +34,13 @@ public final class RestInputReader {
     private long regionSize = -1;
     private int jsonEnd;
 
-    RestInputReader(CodecContext context, CodecBuffers buffers, String model, int index) {
+    RestInputReader(CodecContext context, CodecBuffers buffers, String model, int index, CudaInputs cuda) {
         this.context = context;
         this.buffers = buffers;
         this.json = buffers.reader;
         this.model = model;
         this.index = index;
+        this.cuda = cuda;
     }
 
     String name() {
@@ -70,7 +73,8 @@ public final class RestInputReader {
                 json.seek(after);
             }
             if (region != null) {
-                tensor = context.sharedMemory.input(name(), type(), shape(), region, regionOffset, regionSize, model);
+                tensor = context.sharedMemory.input(
+                        name(), type(), shape(), region, regionOffset, regionSize, model, cuda);
             }
             done = true;
             return tensor;
