@@ -127,7 +127,8 @@ final class RestSharedMemory {
         while (json.nextField()) {
             if (json.keyEquals("b64")) {
                 try {
-                    handle = Base64.getDecoder().decode(json.readString());
+                    // Triton's C++ client breaks lines.
+                    handle = Base64.getDecoder().decode(json.readString().replace("\n", ""));
                 } catch (IllegalArgumentException e) {
                     throw ServingException.invalidArgument(
                             "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t",

@@ -157,7 +157,10 @@ class CudaSharedMemoryTest {
         assertThat(post("/region/q/unregister", "").status).isEqualTo(200);
         assertThat(post("/region/g/unregister", "").status).isEqualTo(200);
         assertThat(get("/status").text()).isEqualTo("[]");
-        register();
+        String lines = Base64.getEncoder().encodeToString(handle(64)).replaceFirst(".{72}", "$0\\\\n") + "\\n";
+        assertThat(post("/region/g/register", registration(lines, 0, 40)).status)
+                .as("as Triton's C++ client encodes it: " + lines)
+                .isEqualTo(200);
         assertThat(post("/unregister", "").status).isEqualTo(200);
         assertThat(get("/status").text()).isEqualTo("[]");
         assertThat(gpus.calls).containsExactly("open device 0", "close device 0", "open device 0", "close device 0");
