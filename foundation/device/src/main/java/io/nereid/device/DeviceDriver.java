@@ -55,8 +55,13 @@ public interface DeviceDriver extends AutoCloseable {
     void copy(MemoryPlacement to, long toAddress, MemoryPlacement from, long fromAddress, long bytes)
             throws DeviceFault;
 
-    /** Returns the number of bytes of a handle for memory of another process; CUDA's {@code cudaIpcMemHandle_t} has 64. */
-    int handleBytes();
+    /**
+     * Returns the number of bytes of a handle for memory of another process, which is 64 for CUDA's
+     * {@code cudaIpcMemHandle_t}; 0 for a driver whose devices do not share memory.
+     */
+    default int handleBytes() {
+        return 0;
+    }
 
     /**
      * Opens the memory of a device that another process has allocated and shares by a handle. The caller closes it, once
@@ -66,14 +71,18 @@ public interface DeviceDriver extends AutoCloseable {
      * @param handle {@link #handleBytes()} bytes
      * @throws DeviceFault when the driver refuses the handle
      */
-    OpenedMemory openShared(MemoryPlacement placement, byte[] handle) throws DeviceFault;
+    default OpenedMemory openShared(MemoryPlacement placement, byte[] handle) throws DeviceFault {
+        throw new DeviceFault(DeviceFault.Kind.OTHER, "the driver does not share memory");
+    }
 
     /**
      * Closes what {@link #openShared} has opened.
      *
      * @throws DeviceFault when the device is not usable any more
      */
-    void closeShared(MemoryPlacement placement, long address) throws DeviceFault;
+    default void closeShared(MemoryPlacement placement, long address) throws DeviceFault {
+        throw new DeviceFault(DeviceFault.Kind.OTHER, "the driver does not share memory");
+    }
 
     /** Returns memory of the host as a buffer in the byte order of the machine; valid until the memory is freed. */
     ByteBuffer view(long address, int bytes);

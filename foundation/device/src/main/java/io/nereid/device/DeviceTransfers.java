@@ -89,7 +89,7 @@ public final class DeviceTransfers {
         return thread;
     }
 
-    /** Returns the number of bytes of a handle. */
+    /** Returns the number of bytes of a handle; 0 when the devices do not share memory. */
     public int handleBytes() {
         return driver.handleBytes();
     }

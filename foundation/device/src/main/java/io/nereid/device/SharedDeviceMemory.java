@@ -4,13 +4,12 @@ package io.nereid.device;
 
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
-import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Memory of a device that another process has allocated and shares. Reference-counted: whoever opened it owns the first
- * reference, and the last release closes it, on the thread of the device. The other process may change the content at any
+ * Memory of a device that another process has allocated and shares. Reference-counted: the caller that opened it owns
+ * the first reference, and the last release closes it, on the thread of the device. The other process may change the content at any
  * time. Thread-safe.
  */
 public final class SharedDeviceMemory {
@@ -48,7 +47,7 @@ public final class SharedDeviceMemory {
      */
     public void read(long offset, MemoryRegion to, int toOffset, int length) {
         long from = at(offset, length);
-        Objects.checkFromIndexSize(toOffset, length, to.size());
+        check(toOffset, length, to);
         if (length > 0) {
             transfers.copy(MemoryPlacement.HOST, to.address() + toOffset, placement, from, length);
         }
@@ -61,7 +60,7 @@ public final class SharedDeviceMemory {
      */
     public void write(long offset, MemoryRegion from, int fromOffset, int length) {
         long to = at(offset, length);
-        Objects.checkFromIndexSize(fromOffset, length, from.size());
+        check(fromOffset, length, from);
         if (length > 0) {
             transfers.copy(placement, to, MemoryPlacement.HOST, from.address() + fromOffset, length);
         }
@@ -71,7 +70,18 @@ public final class SharedDeviceMemory {
         if (references.get() <= 0) {
             throw new IllegalStateException("shared memory of " + placement + " is used after it was closed");
         }
-        return address + Objects.checkFromIndexSize(offset, length, bytes);
+        if (offset < 0 || length < 0 || length > bytes - offset) {
+            throw new IndexOutOfBoundsException(
+                    length + " bytes at " + offset + " are not in shared memory of " + bytes + " bytes");
+        }
+        return address + offset;
+    }
+
+    private static void check(int offset, int length, MemoryRegion host) {
+        if (offset < 0 || length < 0 || length > host.size() - offset) {
+            throw new IndexOutOfBoundsException(
+                    length + " bytes at " + offset + " are not in a region of " + host.size() + " bytes");
+        }
     }
 
     /** Adds a reference, to be dropped by {@link #release}. */

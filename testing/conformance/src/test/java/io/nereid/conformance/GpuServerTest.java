@@ -167,8 +167,8 @@ class GpuServerTest {
     }
 
     private static String send(ServerProcess server, String path, String body) throws Exception {
-        HttpResponse<String> answer = HttpClient.newHttpClient()
-                .send(request(server, path, body), HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> answer =
+                HttpClient.newHttpClient().send(request(server, path, body), HttpResponse.BodyHandlers.ofString());
         return answer.statusCode() + " " + answer.body();
     }
 
@@ -218,7 +218,9 @@ class GpuServerTest {
             String infer = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[1,16]" + place(0)
                     + ",{\"name\":\"INPUT1\",\"datatype\":\"INT32\",\"shape\":[1,16]" + place(64)
                     + "],\"outputs\":[{\"name\":\"OUTPUT0\"" + place(128) + "]}";
-            assertThat(send(server, "/models/simple/infer", infer)).startsWith("200 ").doesNotContain("data\":");
+            assertThat(send(server, "/models/simple/infer", infer))
+                    .startsWith("200 ")
+                    .doesNotContain("data\":");
             commands.write("get 128 64\n");
             commands.flush();
             assertThat(answers.readLine()).isEqualTo(numbers(5, 1));
@@ -232,8 +234,7 @@ class GpuServerTest {
             // The only event loop serves other requests while a copy takes its time.
             Files.writeString(faults, "0 slow\n");
             CompletableFuture<HttpResponse<String>> slow = HttpClient.newHttpClient()
-                    .sendAsync(
-                            request(server, "/models/simple/infer", infer), HttpResponse.BodyHandlers.ofString());
+                    .sendAsync(request(server, "/models/simple/infer", infer), HttpResponse.BodyHandlers.ofString());
             for (int i = 0; i < 3; i++) {
                 assertThat(send(server, "/health/live", "")).startsWith("200 ");
             }

@@ -161,7 +161,7 @@ class CudaDriverTest {
             Path faults = directory.resolve("shared");
             lines = run(
                     libraries,
-                    Map.of("SIM_GPU_FAULTS", faults.toString()),
+                    Map.of("SIM_GPU_FAULTS", faults.toString(), "SIM_GPU_MIG", "1"),
                     handle.substring(2),
                     faults.toString());
             owner.getOutputStream().close();
@@ -176,7 +176,8 @@ class CudaDriverTest {
                         "counted Copied[copies=1, bytes=8] Copied[copies=1, bytes=4]",
                         "no handle: " + unable + "cudaErrorInvalidValue (1), invalid argument",
                         "a short handle: INVALID_ARGUMENT a handle of shared memory has 63 bytes (expected: 64)",
-                        "unsupported: FAILED_PRECONDITION device 1 is not used: its compute capability is 5.2, below 6.0",
+                        "another device: " + unable.replace("device 0", "device 1")
+                                + "cudaErrorPeerAccessUnsupported (217), peer access is not supported between these two devices",
                         "lost: UNAVAILABLE device 0 is lost: cudaSetDevice: cudaErrorLaunchFailure (719), unspecified"
                                 + " launch failure"),
                 lines.subList(3, lines.size()));

@@ -94,7 +94,7 @@ final class DriverSession {
                 + transfers.copied(0, DeviceTransfers.Direction.FROM_DEVICE));
         print("no handle", () -> transfers.openShared(0, new byte[64]));
         print("a short handle", () -> transfers.openShared(0, new byte[63]));
-        print("unsupported", () -> transfers.openShared(1, handle));
+        print("another device", () -> transfers.openShared(1, handle));
         Files.writeString(faults, "0 lost\n");
         print("lost", () -> again.read(0, host, 0, 8));
         again.release();

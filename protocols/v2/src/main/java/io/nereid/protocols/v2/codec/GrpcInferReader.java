@@ -62,7 +62,6 @@ public final class GrpcInferReader {
     private String id = "";
     private int sharedInputs;
     private List<SharedMemoryOutput> shared = List.of();
-    private CudaInputs cuda = new CudaInputs();
     private MemoryRegion message = MemoryRegion.empty();
     private @Nullable RequestTrace observed;
 
@@ -150,12 +149,7 @@ public final class GrpcInferReader {
      * when there are none.
      */
     public @Nullable CudaInputs cudaInputs() {
-        if (cuda.isEmpty()) {
-            return null;
-        }
-        CudaInputs taken = cuda;
-        cuda = new CudaInputs();
-        return taken;
+        return buffers.takeCuda();
     }
 
     private void scanInput(Input input, int index) {
@@ -284,7 +278,7 @@ public final class GrpcInferReader {
         } finally {
             if (!done) {
                 Tensor.closeAll(tensors);
-                cuda.close();
+                buffers.cuda.close();
                 SharedMemoryOutput.closeAll(shared);
                 shared = List.of();
             }
@@ -329,7 +323,7 @@ public final class GrpcInferReader {
                     + input.name + "' for model '" + model + "'");
         }
         return sharedMemory.input(
-                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model, cuda);
+                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model, buffers.cuda);
     }
 
     private Tensor raw(Input input, int index) {

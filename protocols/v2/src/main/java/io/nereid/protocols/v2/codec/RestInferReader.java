@@ -45,7 +45,7 @@ public final class RestInferReader {
     private List<RequestedOutput> outputs = List.of();
     private List<String> binaryNames = List.of();
     private List<SharedMemoryOutput> shared = List.of();
-    private final CudaInputs cuda = new CudaInputs();
+    private @Nullable CudaInputs cuda;
     private OutputEncoding form = OutputEncoding.JSON;
     private String id = "";
     private int binaryAt;
@@ -112,6 +112,7 @@ public final class RestInferReader {
             }
             forwardHeaders(context, exchange, parameters);
             trace = parameters.observed(trace, exchange.arrivedNanos());
+            cuda = buffers.takeCuda();
             done = true;
             return new InferenceRequest(
                     model,
@@ -127,7 +128,7 @@ public final class RestInferReader {
             buffers.tensors.missing(null);
             buffers.tidy();
             if (!done) {
-                cuda.close();
+                buffers.cuda.close();
                 Tensor.closeAll(inputs);
                 SharedMemoryOutput.closeAll(shared);
             }
@@ -156,7 +157,7 @@ public final class RestInferReader {
      * Valid after {@link #read()}.
      */
     public @Nullable CudaInputs cudaInputs() {
-        return cuda.isEmpty() ? null : cuda;
+        return cuda;
     }
 
     /** How to encode the outputs; valid after {@link #read()}. */
@@ -274,7 +275,7 @@ public final class RestInferReader {
     private void readInputs() {
         json.beginArray();
         while (json.hasNext()) {
-            RestInputReader input = new RestInputReader(context, buffers, model.model(), inputs.size(), cuda);
+            RestInputReader input = new RestInputReader(context, buffers, model.model(), inputs.size());
             Tensor tensor = input.read(jsonLength);
             if (tensor == null) {
                 tensor = binary(input);

@@ -4,7 +4,6 @@ package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
-import io.nereid.protocols.v2.memory.CudaInputs;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -22,7 +21,6 @@ public final class RestInputReader {
     private final JsonReader json;
     private final String model;
     private final int index;
-    private final CudaInputs cuda;
     private @Nullable String name;
     private @Nullable DataType type;
     private @Nullable Shape shape;
@@ -34,13 +32,12 @@ public final class RestInputReader {
     private long regionSize = -1;
     private int jsonEnd;
 
-    RestInputReader(CodecContext context, CodecBuffers buffers, String model, int index, CudaInputs cuda) {
+    RestInputReader(CodecContext context, CodecBuffers buffers, String model, int index) {
         this.context = context;
         this.buffers = buffers;
         this.json = buffers.reader;
         this.model = model;
         this.index = index;
-        this.cuda = cuda;
     }
 
     String name() {
@@ -74,7 +71,7 @@ public final class RestInputReader {
             }
             if (region != null) {
                 tensor = context.sharedMemory.input(
-                        name(), type(), shape(), region, regionOffset, regionSize, model, cuda);
+                        name(), type(), shape(), region, regionOffset, regionSize, model, buffers.cuda);
             }
             done = true;
             return tensor;

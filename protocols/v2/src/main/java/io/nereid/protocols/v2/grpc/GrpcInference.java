@@ -109,9 +109,9 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             GrpcTrace.sent(context, trace);
             throw e;
         }
+        CudaInputs copies = reader.cudaInputs();
         form = reader.form();
         trace = reader.trace();
-        CudaInputs copies = reader.cudaInputs();
         if (copies == null) {
             infer(request);
         } else {

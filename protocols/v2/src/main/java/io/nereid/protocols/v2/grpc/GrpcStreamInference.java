@@ -184,12 +184,12 @@ final class GrpcStreamInference implements GrpcListener {
         long now = context.clock.nanos();
         slot.trace = GrpcTrace.begin(context, traceparent, timed, reader.model(), now);
         InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded, call.caller());
+        CudaInputs copies = reader.cudaInputs();
         slot.form = reader.form();
         slot.trace = reader.trace();
         if (decoupled(request.model())) {
             unorder(slot);
         }
-        CudaInputs copies = reader.cudaInputs();
         Executor thread = thread(copies);
         if (thread == null) {
             infer(slot, request);

@@ -165,7 +165,7 @@ public final class SharedMemoryManager {
                 try {
                     add(name, device, byteSize, memory(all, name, handle, device, byteSize));
                     done.complete(null);
-                } catch (RuntimeException e) {
+                } catch (RuntimeException | OutOfMemoryError e) {
                     notOpened(name);
                     done.completeExceptionally(e);
                 }
