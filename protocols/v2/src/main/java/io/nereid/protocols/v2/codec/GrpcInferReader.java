@@ -323,7 +323,14 @@ public final class GrpcInferReader {
                     + input.name + "' for model '" + model + "'");
         }
         return sharedMemory.input(
-                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model, buffers.cuda);
+                input.name,
+                type(input),
+                input.shape,
+                region,
+                input.regionOffset,
+                input.regionBytes,
+                model,
+                buffers.cuda);
     }
 
     private Tensor raw(Input input, int index) {
