@@ -10,8 +10,8 @@ cd "$directory"
 "$pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux_2_38_x86_64 --python-version 3.12 \
     -d wheels perf-analyzer==2.60.0
 python3 -m zipfile -e wheels/perf_analyzer-*.whl wheel
-# It requires the CUDA runtime before it uses shared memory of any kind.
-command -v gcc >/dev/null && gcc -shared -fPIC -o libcudart.so "$here/no-cuda.c"
+# It requires the CUDA runtime before it uses shared memory of any kind: the simulated one.
+command -v gcc >/dev/null && "$here/../gpu/simulated/build.sh" "$directory"
 program=$directory/wheel/perf_analyzer/bin/perf_analyzer
 chmod +x "$program"
 if "$program" --version >/dev/null 2>&1; then

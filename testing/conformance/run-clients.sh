@@ -203,6 +203,7 @@ lane suite "tables as Arrow: pyarrow, polars, pandas" arrow "pyarrow, polars, pa
 lane suite "MiniLM" minilm tokenizers test_minilm.py
 
 lane suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
+lane suite "CUDA shared memory: tritonclient, simulated GPUs" triton tritonclient.http test_cuda_shared_memory.py
 lane suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
 lane suite "tritonserver's options and scripts" triton tritonclient.grpc test_tritonserver.py
 lane suite "Python models" triton tritonclient.grpc test_python_backend.py

@@ -10,17 +10,31 @@ import subprocess
 import pytest
 
 import scenarios
-from server import EXAMPLES, Server, samples
+from server import EXAMPLES, Server, program, samples
 
 PROGRAM = os.environ.get("PERF_ANALYZER") or shutil.which("perf_analyzer")
+SIMULATED = pathlib.Path(PROGRAM or "/none").parent
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="perf_analyzer is not installed")
+
+
+def gpus(tmp_path_factory):
+    """The environment of a server with the test backends, and with the simulated GPUs if perf_analyzer has them."""
+    if not (SIMULATED / "libcuda.so.1").exists():
+        return samples()
+    plugins = tmp_path_factory.mktemp("plugins")
+    environment = {**os.environ, "NEREID_PLUGIN_DIR": str(plugins)}
+    subprocess.run([program(), "plugins", "install", "cuda"], env=environment, check=True)
+    shutil.copytree(pathlib.Path(samples()["NEREID_PLUGIN_DIR"]) / "samples", plugins / "samples")
+    return {
+        "NEREID_PLUGIN_DIR": str(plugins), "LD_LIBRARY_PATH": str(SIMULATED), "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache")),
+    }
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     repository = scenarios.build(tmp_path_factory.mktemp("perf"))
     shutil.copytree(EXAMPLES / "simple", repository / "simple")
-    server = Server(repository, "--allow-client-shm=true", environment=samples())
+    server = Server(repository, "--allow-client-shm=true", environment=gpus(tmp_path_factory))
     yield server
     assert server.stop() == 0
 
@@ -47,12 +61,20 @@ def test_every_way_of_sending(server, way, batch):
 
 
 @pytest.mark.skipif(
-    bool(PROGRAM) and not (pathlib.Path(PROGRAM).parent / "libcudart.so").exists(),
+    bool(PROGRAM) and not (SIMULATED / "libcudart.so").exists(),
     reason="perf_analyzer looks for the CUDA runtime before it uses shared memory; there is no gcc to make a stand-in",
 )
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
 def test_shared_memory(server, protocol):
     measure(server, "simple", "-i", protocol, "-b", "1", "--shared-memory", "system", "--concurrency-range", "2")
+
+
+@pytest.mark.skipif(not (SIMULATED / "libcuda.so.1").exists(), reason="there is no simulated driver beside perf_analyzer")
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_shared_memory_of_a_gpu(server, protocol):
+    before = server.metric("nereid_gpu_copies_total")
+    measure(server, "simple", "-i", protocol, "-b", "1", "--shared-memory", "cuda", "--concurrency-range", "2")
+    assert server.metric("nereid_gpu_copies_total") - before > 100
 
 
 @pytest.mark.parametrize("model", ["direct", "oldest"])

@@ -4,12 +4,19 @@
 // A simulated libcuda.so.1 over memory of the host: two devices, faults on demand.
 //   SIM_GPU_COUNT   number of devices, 0 to 2 (default 2)
 //   SIM_GPU_MIG     if set, the second device is a part of a GPU
-//   SIM_GPU_FAULTS  a file that is read at each call; lines DEVICE FAULT with lost, ecc or oom, or DEVICE used BYTES
+//   SIM_GPU_FAULTS  a file that is read at each call; lines DEVICE FAULT with lost, ecc or oom, DEVICE used BYTES, or DEVICE slow,
+//                   with which a copy does not end before the line is gone
+// The memory of a device is a file without a name, which another process opens through /proc by what a handle has.
+#define _GNU_SOURCE
 #include "simulated.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 sim_device sim_devices[] = {
     {"Simulated GPU 24G", 8, 6, (size_t)24 << 30, {0x11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, 0, 61500, 300000, 37},
@@ -17,7 +24,12 @@ sim_device sim_devices[] = {
 };
 
 #define MAX_BLOCKS 1024
-static struct { void *at; size_t bytes; int device; } blocks[MAX_BLOCKS];
+// The descriptor is that of an own block of a device, else -1. A block of another process counts how often it was opened.
+static struct block { void *at; size_t bytes; int device, file, opened; unsigned long identity; } blocks[MAX_BLOCKS];
+
+// What the 64 bytes of a handle have.
+struct handle { char mark[8]; int process, file, device; unsigned long identity; size_t bytes; };
+static const char MARK[8] = "sim-ipc";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int sim_machine(void) {
@@ -79,7 +91,8 @@ static int control(int physical, size_t *used) {
         if (sscanf(line, "%d %15s %llu", &device, what, &bytes) < 2 || device != physical) {
             continue;
         }
-        faults |= !strcmp(what, "lost") ? SIM_LOST : !strcmp(what, "ecc") ? SIM_ECC : !strcmp(what, "oom") ? SIM_OUT_OF_MEMORY : 0;
+        faults |= !strcmp(what, "lost") ? SIM_LOST : !strcmp(what, "ecc") ? SIM_ECC : !strcmp(what, "oom") ? SIM_OUT_OF_MEMORY
+                  : !strcmp(what, "slow") ? SIM_SLOW : 0;
         if (!strcmp(what, "used") && used) {
             *used += bytes;
         }
@@ -97,27 +110,43 @@ size_t sim_used(int physical) {
     control(physical, &used);
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MAX_BLOCKS; i++) {
-        used += blocks[i].at && blocks[i].device == physical ? blocks[i].bytes : 0;
+        used += blocks[i].at && blocks[i].device == physical && !blocks[i].opened ? blocks[i].bytes : 0;
     }
     pthread_mutex_unlock(&lock);
     return used;
 }
 
+static unsigned long identity(int file) {
+    struct stat status;
+    return fstat(file, &status) ? 0 : status.st_ino;
+}
+
+static void *map(int file, size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+// Takes a free block; null without one. The lock is held.
+static struct block *take(void *at, size_t bytes, int device, int file, int opened, unsigned long id) {
+    for (int i = 0; i < MAX_BLOCKS && at; i++) {
+        if (!blocks[i].at) {
+            blocks[i] = (struct block){at, bytes, device, file, opened, id};
+            return &blocks[i];
+        }
+    }
+    return NULL;
+}
+
 void *sim_allocate(int physical, size_t bytes) {
-    void *at = NULL;
     if (physical >= 0 && sim_used(physical) + bytes > sim_devices[physical].total) {
         return NULL;
     }
+    int file = physical < 0 ? -1 : memfd_create("simulated-gpu", MFD_CLOEXEC);
+    void *at = physical < 0 ? malloc(bytes) : file < 0 || ftruncate(file, (off_t)bytes) ? NULL : map(file, bytes);
     pthread_mutex_lock(&lock);
-    for (int i = 0; i < MAX_BLOCKS && !at; i++) {
-        if (!blocks[i].at && (at = malloc(bytes))) {
-            blocks[i].at = at;
-            blocks[i].bytes = bytes;
-            blocks[i].device = physical;
-        }
-    }
+    struct block *block = take(at, bytes, physical, file, 0, file < 0 ? 0 : identity(file));
     pthread_mutex_unlock(&lock);
-    return at;
+    return block ? at : NULL;
 }
 
 static int find(const void *address) {
@@ -137,15 +166,98 @@ int sim_owner(const void *address) {
     return device;
 }
 
+// Gives a block back. The lock is held.
+static void drop(int i) {
+    if (blocks[i].device < 0) {
+        free(blocks[i].at);
+    } else {
+        munmap(blocks[i].at, blocks[i].bytes);
+    }
+    if (blocks[i].file >= 0) {
+        close(blocks[i].file);
+    }
+    blocks[i].at = NULL;
+    blocks[i].opened = 0;
+}
+
 int sim_free(void *address) {
     pthread_mutex_lock(&lock);
-    int i = find(address);
-    if (i >= 0) {
-        free(blocks[i].at);
-        blocks[i].at = NULL;
+    int i = find(address), done = i >= 0 && !blocks[i].opened;
+    if (done) {
+        drop(i);
     }
     pthread_mutex_unlock(&lock);
-    return i;
+    return done ? i : -1;
+}
+
+int sim_share(void *to, const void *address) {
+    struct handle handle = {.process = getpid()};
+    pthread_mutex_lock(&lock);
+    int i = find(address), done = i >= 0 && blocks[i].file >= 0;
+    if (done) {
+        memcpy(handle.mark, MARK, sizeof MARK);
+        handle.file = blocks[i].file;
+        handle.device = blocks[i].device;
+        handle.identity = blocks[i].identity;
+        handle.bytes = blocks[i].bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    memset(to, 0, 64);
+    memcpy(to, &handle, sizeof handle);
+    return done ? 0 : 1;
+}
+
+int sim_open(void **at, const void *from, int physical) {
+    struct handle handle;
+    memcpy(&handle, from, sizeof handle);
+    if (memcmp(handle.mark, MARK, sizeof MARK) || handle.process == getpid()) {
+        return handle.process == getpid() ? 201 : 1;
+    }
+    if (handle.device != physical) {
+        return 217;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", handle.process, handle.file);
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    int error = file < 0 || identity(file) != handle.identity ? 400 : 0;
+    pthread_mutex_lock(&lock);
+    struct block *block = NULL;
+    for (int i = 0; i < MAX_BLOCKS && !error && !block; i++) {
+        if (blocks[i].at && blocks[i].opened && blocks[i].identity == handle.identity) {
+            block = &blocks[i];
+            block->opened++;
+        }
+    }
+    if (!error && !block && !(block = take(map(file, handle.bytes), handle.bytes, physical, -1, 1, handle.identity))) {
+        error = 2;
+    }
+    *at = block ? block->at : NULL;
+    pthread_mutex_unlock(&lock);
+    if (file >= 0) {
+        close(file);
+    }
+    return error;
+}
+
+int sim_close(void *at) {
+    pthread_mutex_lock(&lock);
+    int i = find(at), opened = i >= 0 && blocks[i].at == at && blocks[i].opened;
+    if (opened && --blocks[i].opened == 0) {
+        drop(i);
+    }
+    pthread_mutex_unlock(&lock);
+    return opened ? 0 : 1;
+}
+
+int cuMemGetAddressRange_v2(unsigned long long *base, size_t *bytes, unsigned long long address) {
+    pthread_mutex_lock(&lock);
+    int i = find((void *)address);
+    if (i >= 0) {
+        *base = (unsigned long long)blocks[i].at;
+        *bytes = blocks[i].bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return i >= 0 ? 0 : 1;
 }
 
 int cuInit(unsigned flags) { return flags ? 1 : sim_machine() ? 0 : 100; }

@@ -9,6 +9,7 @@
 #define SIM_LOST 1
 #define SIM_ECC 2
 #define SIM_OUT_OF_MEMORY 4
+#define SIM_SLOW 8
 
 typedef struct {
     const char *name;
@@ -34,4 +35,10 @@ void *sim_allocate(int physical, size_t bytes);
 // The device that has an address, -1 for the host, -2 for an address that was not allocated.
 int sim_owner(const void *address);
 int sim_free(void *address);
+
+// Shares an allocation of a device with other processes by 64 bytes, which another process opens on the same device. They return
+// numbers of errors of CUDA.
+int sim_share(void *handle, const void *address);
+int sim_open(void **at, const void *handle, int physical);
+int sim_close(void *at);
 #endif

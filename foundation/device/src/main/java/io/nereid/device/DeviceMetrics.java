@@ -10,7 +10,9 @@ import io.nereid.observe.metrics.MetricsWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.ToDoubleFunction;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,6 +84,24 @@ public final class DeviceMetrics {
                 MetricType.GAUGE,
                 "Pinned memory pool used memory size, in" + " bytes");
         page.sample(LabelSet.NONE, devices.used(MemoryPlacement.PINNED));
+        copies(page, "nereid_gpu_copies_total", "Copies between the host and a GPU", DeviceTransfers.Copied::copies);
+        copies(
+                page,
+                "nereid_gpu_copied_bytes_total",
+                "Bytes copied between the host and a GPU",
+                DeviceTransfers.Copied::bytes);
+    }
+
+    private void copies(MetricsWriter page, String name, String help, ToLongFunction<DeviceTransfers.Copied> figure) {
+        begin(page, name, MetricType.COUNTER, help);
+        for (Device device : devices.all()) {
+            for (DeviceTransfers.Direction direction : DeviceTransfers.Direction.values()) {
+                page.sample(
+                        LabelSet.of(UUID_LABEL, device.uuid())
+                                .with("direction", direction.name().toLowerCase(Locale.ROOT)),
+                        figure.applyAsLong(devices.transfers().copied(device.ordinal(), direction)));
+            }
+        }
     }
 
     private static double known(long bytes) {

@@ -28,6 +28,7 @@ public final class Devices implements AutoCloseable {
     private final DeviceDriver driver;
     private final DeviceLimits limits;
     private final List<Device> all;
+    private final DeviceTransfers transfers;
 
     @GuardedBy("this") private final List<DeviceState> states = new ArrayList<>();
 
@@ -42,6 +43,7 @@ public final class Devices implements AutoCloseable {
         this.driver = driver;
         this.limits = limits;
         this.all = List.copyOf(driver.devices());
+        this.transfers = new DeviceTransfers(this, driver);
         for (Device device : all) {
             states.add(
                     device.hasCapability(limits.major(), limits.minor())
@@ -60,6 +62,11 @@ public final class Devices implements AutoCloseable {
 
     public DeviceLimits limits() {
         return limits;
+    }
+
+    /** The copies between the host and the devices, and memory that other processes share. */
+    public DeviceTransfers transfers() {
+        return transfers;
     }
 
     /** The versions of the driver in words. */
@@ -155,14 +162,7 @@ public final class Devices implements AutoCloseable {
     }
 
     void copy(DeviceMemory to, DeviceMemory from) {
-        require(to.placement());
-        require(from.placement());
-        try {
-            driver.copy(to.placement(), to.address(), from.placement(), from.address(), from.bytes());
-        } catch (DeviceFault e) {
-            MemoryPlacement at = to.placement().isOnHost() ? from.placement() : to.placement();
-            throw failed(e, "cannot copy from " + from.placement() + " to " + to.placement() + " memory", at);
-        }
+        transfers.copy(to.placement(), to.address(), from.placement(), from.address(), from.bytes());
     }
 
     /**
@@ -232,7 +232,7 @@ public final class Devices implements AutoCloseable {
         return all.get(ordinal);
     }
 
-    private void require(MemoryPlacement placement) {
+    void require(MemoryPlacement placement) {
         if (placement.isOnHost()) {
             return;
         }
@@ -255,7 +255,7 @@ public final class Devices implements AutoCloseable {
     }
 
     /** Marks the device of a fault as lost if the fault means that. */
-    private void note(DeviceFault fault, MemoryPlacement placement) {
+    void note(DeviceFault fault, MemoryPlacement placement) {
         boolean lost = fault.kind() == DeviceFault.Kind.LOST || fault.kind() == DeviceFault.Kind.ECC;
         if (!lost || placement.isOnHost()) {
             return;
@@ -273,7 +273,7 @@ public final class Devices implements AutoCloseable {
         LOG.error("device {} ({}) is lost: {}", ordinal, all.get(ordinal).uuid(), reason);
     }
 
-    private ServingException failed(DeviceFault fault, String what, MemoryPlacement placement) {
+    ServingException failed(DeviceFault fault, String what, MemoryPlacement placement) {
         note(fault, placement);
         if (!placement.isOnHost()) {
             DeviceState state = state(placement.device());
@@ -291,6 +291,7 @@ public final class Devices implements AutoCloseable {
 
     @Override
     public void close() {
+        transfers.end();
         driver.close();
     }
 }

@@ -68,7 +68,7 @@ class ArchitectureTest {
         foundation/backend | io.nereid.backend | . | base tensor observe spi
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
-        foundation/device | io.nereid.device | . | base observe
+        foundation/device | io.nereid.device | . | base tensor observe
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
@@ -97,7 +97,7 @@ class ArchitectureTest {
         backends/unsupported | io.nereid.backends.unsupported | . | base spi backend
         caches/redis | io.nereid.caches.redis | . | base backend
         devices/cuda | io.nereid.devices.cuda | . | base device
-        protocols/v2 | io.nereid.protocols.v2 | . options transcoding | base tensor json observe protobuf-lite \
+        protocols/v2 | io.nereid.protocols.v2 | . options transcoding | base tensor json observe device protobuf-lite \
             spi transport-api
         protocols/v1 | io.nereid.protocols.v1 | . common | base tensor json observe protobuf-lite spi \
             transport-api tfdata

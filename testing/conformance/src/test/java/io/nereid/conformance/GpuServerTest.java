@@ -5,24 +5,30 @@ package io.nereid.conformance;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.Writer;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Base64;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The plugin {@code cuda} of the built distribution against the simulated driver: the report of the start and the
- * metrics. It is skipped without a C compiler, and without the plugin's libraries in the local Maven repository.
+ * The plugin {@code cuda} of the built distribution against the simulated driver: the report of the start, the metrics,
+ * and memory of a GPU that another process shares. It is skipped without a C compiler, and without the plugin's libraries in the local Maven repository.
  */
 class GpuServerTest {
     private static final String FIRST = "{gpu_uuid=\"GPU-11010203-0405-0607-0809-0a0b0c0d0e0f\"} ";
@@ -89,8 +95,8 @@ class GpuServerTest {
         }
     }
 
-    @Test
-    void theGpusOfASimulatedDriverAreReportedAndMeasured() throws Exception {
+    /** Compiles the simulated driver, and has servers use it. Returns the file that makes its devices fail. */
+    private Path simulate() throws Exception {
         boolean compiler = compiles();
         if (!compiler) {
             System.err.println("GpuServerTest is SKIPPED: there is no gcc, so there is no simulated driver");
@@ -106,6 +112,12 @@ class GpuServerTest {
                 .isEmpty();
         environment.put("LD_LIBRARY_PATH", libraries.toString());
         environment.put("SIM_GPU_FAULTS", faults.toString());
+        return faults;
+    }
+
+    @Test
+    void theGpusOfASimulatedDriverAreReportedAndMeasured() throws Exception {
+        Path faults = simulate();
         try (ServerProcess server = serve(
                 "--metrics-interval-ms=1", "--pinned-memory-pool-byte-size=1048576", "--model-load-gpu-limit=5:0.5")) {
             assertThat(String.join("\n", server.output()))
@@ -147,6 +159,106 @@ class GpuServerTest {
         }
     }
 
+    private static HttpRequest request(ServerProcess server, String path, String body) {
+        HttpRequest.Builder request = HttpRequest.newBuilder(server.uri("/v2" + path));
+        return body.isEmpty()
+                ? request.build()
+                : request.POST(HttpRequest.BodyPublishers.ofString(body)).build();
+    }
+
+    private static String send(ServerProcess server, String path, String body) throws Exception {
+        HttpResponse<String> answer =
+                HttpClient.newHttpClient().send(request(server, path, body), HttpResponse.BodyHandlers.ofString());
+        return answer.statusCode() + " " + answer.body();
+    }
+
+    private static String registration(String handle, int device, int bytes) {
+        return "{\"raw_handle\":{\"b64\":\""
+                + Base64.getEncoder().encodeToString(HexFormat.of().parseHex(handle)) + "\"},\"device_id\":" + device
+                + ",\"byte_size\":" + bytes + "}";
+    }
+
+    private static String place(int offset) {
+        return ",\"parameters\":{\"shared_memory_region\":\"g\",\"shared_memory_byte_size\":64,"
+                + "\"shared_memory_offset\":" + offset + "}}";
+    }
+
+    /** Sixteen numbers of 32 bits, the first of which is given, as hexadecimal digits. */
+    private static String numbers(int first, int step) {
+        StringBuilder digits = new StringBuilder();
+        for (int i = 0; i < 16; i++) {
+            digits.append(HexFormat.of().toHexDigits(Integer.reverseBytes(first + i * step)));
+        }
+        return digits.toString();
+    }
+
+    @Test
+    void anotherProcessSharesMemoryOfAGpu() throws Exception {
+        Path faults = simulate();
+        Path model = BuiltDistribution.top().resolve("examples/models/simple");
+        try (Stream<Path> files = Files.walk(model)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, directory.resolve("models/simple").resolve(model.relativize(file)));
+            }
+        }
+        Process client = new ProcessBuilder(directory.resolve("simulated/share").toString(), "0", "256").start();
+        try (ServerProcess server = serve("--allow-client-shm=true", "--metrics-interval-ms=1");
+                BufferedReader answers = client.inputReader();
+                Writer commands = client.outputWriter()) {
+            String handle = answers.readLine();
+            assertThat(send(server, "", "")).contains("\"system_shared_memory\",\"cuda_shared_memory\"");
+            commands.write("set 0 " + numbers(0, 1) + numbers(5, 0) + "\n");
+            commands.flush();
+            assertThat(answers.readLine()).isEmpty();
+            String region = "/cudasharedmemory/region/g/";
+            assertThat(send(server, region + "register", registration(handle, 0, 256)))
+                    .isEqualTo("200 ");
+            assertThat(send(server, region + "status", ""))
+                    .isEqualTo("200 [{\"name\":\"g\",\"device_id\":0,\"byte_size\":256}]");
+            String infer = "{\"inputs\":[{\"name\":\"INPUT0\",\"datatype\":\"INT32\",\"shape\":[1,16]" + place(0)
+                    + ",{\"name\":\"INPUT1\",\"datatype\":\"INT32\",\"shape\":[1,16]" + place(64)
+                    + "],\"outputs\":[{\"name\":\"OUTPUT0\"" + place(128) + "]}";
+            assertThat(send(server, "/models/simple/infer", infer))
+                    .startsWith("200 ")
+                    .doesNotContain("data\":");
+            commands.write("get 128 64\n");
+            commands.flush();
+            assertThat(answers.readLine()).isEqualTo(numbers(5, 1));
+            HttpResponse<String> page = HttpClient.newHttpClient()
+                    .send(HttpRequest.newBuilder(server.uri("/metrics")).build(), HttpResponse.BodyHandlers.ofString());
+            String copied = FIRST.replace("\"} ", "\",direction=");
+            assertThat(page.body())
+                    .contains("nereid_gpu_copies_total" + copied + "\"from_device\"} 2\n")
+                    .contains("nereid_gpu_copied_bytes_total" + copied + "\"to_device\"} 64\n");
+
+            // The only event loop serves other requests while a copy takes its time.
+            Files.writeString(faults, "0 slow\n");
+            CompletableFuture<HttpResponse<String>> slow = HttpClient.newHttpClient()
+                    .sendAsync(request(server, "/models/simple/infer", infer), HttpResponse.BodyHandlers.ofString());
+            for (int i = 0; i < 3; i++) {
+                assertThat(send(server, "/health/live", "")).startsWith("200 ");
+            }
+            assertThat(slow.isDone()).isFalse();
+            Files.writeString(faults, "");
+            assertThat(slow.join().statusCode()).isEqualTo(200);
+
+            assertThat(send(server, "/cudasharedmemory/region/other/register", registration(handle, 1, 4)))
+                    .startsWith("400 ")
+                    .contains("device 1 is not used: its compute capability is 5.2");
+            assertThat(send(server, region + "unregister", "{}")).isEqualTo("200 ");
+            client.destroy();
+            client.waitFor();
+            assertThat(send(server, region + "register", registration(handle, 0, 256)))
+                    .startsWith("400 {\"error\":\"failed to register shared memory region: invalid args")
+                    .contains("cudaErrorInvalidResourceHandle");
+            Files.writeString(faults, "0 lost\n");
+            assertThat(send(server, region + "register", registration(handle, 0, 256)))
+                    .startsWith("503 {\"error\":\"device 0 is lost");
+        } finally {
+            client.destroyForcibly();
+        }
+    }
+
     @Test
     void aServerWithoutADriverRunsAndSaysWhatIsMissing() throws Exception {
         try (ServerProcess server = serve("--pinned-memory-pool-byte-size=1")) {
@@ -156,6 +268,9 @@ class GpuServerTest {
                     .contains("no GPU is used: cuda: NVIDIA's driver is not there: libcuda.so.1:")
                     .contains("--pinned-memory-pool-byte-size has no effect: no GPU is used");
             assertThat(metrics(server)).isEmpty();
+            assertThat(send(server, "/cudasharedmemory/region/g/register", registration("00".repeat(64), 0, 4)))
+                    .startsWith("501 ")
+                    .contains("failed to register CUDA shared memory region: 'g', GPUs not supported");
         }
     }
 }

@@ -109,6 +109,13 @@ public final class ServerDevices implements AutoCloseable {
                 + (state.status() == DeviceState.Status.USABLE ? "" : "; not used: " + state.reason());
     }
 
+    /** The GPUs whose memory clients may share; null when the server uses none of them, or they do not share memory. */
+    public @Nullable Devices shareable() {
+        boolean usable = devices.all().stream()
+                .anyMatch(device -> devices.state(device.ordinal()).status() == DeviceState.Status.USABLE);
+        return usable && devices.transfers().handleBytes() > 0 ? devices : null;
+    }
+
     /** Writes the metrics of GPUs, unless the operator has switched them off. May block. */
     public void writeMetrics(MetricsWriter page) {
         if (metrics != null) {

@@ -204,7 +204,14 @@ public final class NereidServer {
         v1.accept(first);
         V1Options options = first.build();
         List<ProtocolCodec> protocols = new ArrayList<>(List.of(
-                new V2Codec(guarded, clients, observation, clock, codecPool, v2),
+                new V2Codec(
+                        guarded,
+                        clients,
+                        observation,
+                        clock,
+                        codecPool,
+                        v2,
+                        devices == null ? null : devices.shareable()),
                 new V1Codec(guarded, clients, codecPool, options),
                 new ExplainCodec(guarded, codecPool, clock, ExplainSettings.none()),
                 new MlflowCodec(guarded, clients, codecPool, ProgramVersion.number()),

@@ -12,6 +12,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.bytedeco.cuda.cudart.CUuuid;
+import org.bytedeco.cuda.cudart.cudaIpcMemHandle_t;
 import org.bytedeco.cuda.global.cudart;
 import org.bytedeco.javacpp.BytePointer;
 import org.bytedeco.javacpp.Pointer;
@@ -170,6 +171,48 @@ final class CudaDriver implements DeviceDriver {
         CudaErrors.check(
                 cudart.cudaMemcpy(new Address(toAddress), new Address(fromAddress), bytes, cudart.cudaMemcpyDefault),
                 "cudaMemcpy");
+        if (!to.isOnHost()) {
+            // To a device, the call returns once the bytes have left the host's memory, which is before they arrive.
+            CudaErrors.check(cudart.cudaStreamSynchronize(null), "cudaStreamSynchronize");
+        }
+    }
+
+    @Override
+    public int handleBytes() {
+        return cudart.CUDA_IPC_HANDLE_SIZE;
+    }
+
+    @Override
+    public OpenedMemory openShared(MemoryPlacement placement, byte[] handle) throws DeviceFault {
+        select(placement);
+        long address;
+        try (PointerPointer<Pointer> at = new PointerPointer<>(1);
+                cudaIpcMemHandle_t memory = new cudaIpcMemHandle_t()) {
+            for (int i = 0; i < handle.length; i++) {
+                memory.reserved(i, handle[i]);
+            }
+            CudaErrors.checkHandle(
+                    cudart.cudaIpcOpenMemHandle(at, memory, cudart.cudaIpcMemLazyEnablePeerAccess),
+                    "cudaIpcOpenMemHandle");
+            address = at.get(0).address();
+        }
+        boolean done = false;
+        try (SizeTPointer bytes = new SizeTPointer(1)) {
+            long[] base = new long[1];
+            CudaErrors.check(cudart.cuMemGetAddressRange(base, bytes, address), "cuMemGetAddressRange");
+            done = true;
+            return new OpenedMemory(address, base[0] + bytes.get() - address);
+        } finally {
+            if (!done) {
+                int unused = cudart.cudaIpcCloseMemHandle(new Address(address));
+            }
+        }
+    }
+
+    @Override
+    public void closeShared(MemoryPlacement placement, long address) throws DeviceFault {
+        select(placement);
+        CudaErrors.check(cudart.cudaIpcCloseMemHandle(new Address(address)), "cudaIpcCloseMemHandle");
     }
 
     private static void select(MemoryPlacement placement) throws DeviceFault {

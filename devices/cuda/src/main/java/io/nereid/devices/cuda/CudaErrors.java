@@ -23,6 +23,18 @@ final class CudaErrors {
         throw new DeviceFault(kind(error), runtime(error, call));
     }
 
+    /**
+     * As {@link #check}, for a call with a handle that a client has given. An error without a name then means that handle,
+     * and not that the device is lost.
+     */
+    static void checkHandle(int error, String call) throws DeviceFault {
+        if (error == cudart.cudaErrorUnknown) {
+            int unused = cudart.cudaGetLastError();
+            throw new DeviceFault(DeviceFault.Kind.OTHER, runtime(error, call));
+        }
+        check(error, call);
+    }
+
     private static String runtime(int error, String call) {
         return call + ": " + text(cudart.cudaGetErrorName(error)) + " (" + error + "), "
                 + text(cudart.cudaGetErrorString(error));

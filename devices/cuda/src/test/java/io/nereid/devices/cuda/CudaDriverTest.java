@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -149,9 +150,41 @@ class CudaDriverTest {
                 run(libraries, Map.of("SIM_GPU_OLD_DRIVER", "1")).get(0));
     }
 
-    /** Runs {@link DriverSession} with libraries, and returns what it prints. */
-    private static List<String> run(Path libraries, Map<String, String> environment, String... arguments)
-            throws IOException, InterruptedException {
+    @Test
+    void memoryOfAnotherProcessIsOpenedByItsHandle() throws IOException, InterruptedException {
+        Process owner = start(libraries, Map.of(), "own");
+        List<String> lines;
+        String last;
+        try (BufferedReader output = owner.inputReader(StandardCharsets.UTF_8)) {
+            String handle = String.valueOf(output.readLine());
+            assertTrue(handle.matches("0 [0-9a-f]{128}"), handle);
+            Path faults = directory.resolve("shared");
+            lines = run(
+                    libraries,
+                    Map.of("SIM_GPU_FAULTS", faults.toString(), "SIM_GPU_MIG", "1"),
+                    handle.substring(2),
+                    faults.toString());
+            owner.getOutputStream().close();
+            last = String.valueOf(output.readLine());
+        }
+        assertEquals("0 123456789abcdef0", last);
+        String unable = "INVALID_ARGUMENT cannot open shared memory of device 0: cudaIpcOpenMemHandle: ";
+        assertEquals(
+                List.of(
+                        "opened 64 64",
+                        "read 12345678",
+                        "counted Copied[copies=1, bytes=8] Copied[copies=1, bytes=4]",
+                        "no handle: " + unable + "cudaErrorInvalidValue (1), invalid argument",
+                        "a short handle: INVALID_ARGUMENT a handle of shared memory has 63 bytes (expected: 64)",
+                        "another device: " + unable.replace("device 0", "device 1")
+                                + "cudaErrorPeerAccessUnsupported (217), peer access is not supported between these two devices",
+                        "lost: UNAVAILABLE device 0 is lost: cudaSetDevice: cudaErrorLaunchFailure (719), unspecified"
+                                + " launch failure"),
+                lines.subList(3, lines.size()));
+    }
+
+    private static Process start(Path libraries, Map<String, String> environment, String... arguments)
+            throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-Xshare:auto",
@@ -167,13 +200,19 @@ class CudaDriverTest {
         variables.put("XDG_CACHE_HOME", directory.resolve("cache") + File.separator);
         process.environment().keySet().removeIf(name -> name.startsWith("CUDA_"));
         process.environment().putAll(variables);
-        Process running = process.start();
+        return process.start();
+    }
+
+    /** Runs {@link DriverSession} with libraries, and returns what it prints. */
+    private static List<String> run(Path libraries, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
+        Process running = start(libraries, environment, arguments);
         List<String> lines = new String(running.getInputStream().readAllBytes(), StandardCharsets.UTF_8)
                 .lines()
                 .toList();
         assertEquals(0, running.waitFor(), () -> {
             try {
-                return Files.readString(errors);
+                return Files.readString(directory.resolve("errors"));
             } catch (IOException e) {
                 return e.toString();
             }

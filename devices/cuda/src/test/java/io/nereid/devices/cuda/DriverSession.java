@@ -7,14 +7,23 @@ import io.nereid.device.Device;
 import io.nereid.device.DeviceLimits;
 import io.nereid.device.DeviceMemory;
 import io.nereid.device.DeviceReading;
+import io.nereid.device.DeviceTransfers;
 import io.nereid.device.Devices;
 import io.nereid.device.MemoryPlacement;
+import io.nereid.device.SharedDeviceMemory;
+import io.nereid.tensor.MemoryRegion;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.Objects;
+import org.bytedeco.cuda.cudart.cudaIpcMemHandle_t;
+import org.bytedeco.cuda.global.cudart;
+import org.bytedeco.javacpp.LongPointer;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.javacpp.PointerPointer;
 
 /** What a test runs in a process of its own, since a process loads one driver. Prints a line for each thing it finds. */
 final class DriverSession {
@@ -23,6 +32,10 @@ final class DriverSession {
     private DriverSession() {}
 
     public static void main(String[] arguments) throws IOException {
+        if (arguments.length > 0 && arguments[0].equals("own")) {
+            own();
+            return;
+        }
         try (Devices devices = new Devices(
                 new CudaDriverProvider().open(),
                 new DeviceLimits(2 * MIB, Map.of(0, 100 * MIB), Map.of(0, 0.5), 6, 0))) {
@@ -31,12 +44,61 @@ final class DriverSession {
                 System.out.println(
                         device + " " + devices.state(device.ordinal()).status());
             }
-            if (arguments.length > 0) {
+            if (arguments.length == 2) {
+                open(devices, HexFormat.of().parseHex(arguments[0]), Path.of(arguments[1]));
+            } else if (arguments.length > 0) {
                 use(devices, Path.of(arguments[0]));
             }
         } catch (ServingException e) {
             System.out.println(e.code() + " " + e.describe());
         }
+    }
+
+    /** Shares memory of the first device until the input ends: prints its handle, and what it has then. */
+    private static void own() throws IOException {
+        CudaDriver driver = CudaDriver.open();
+        byte[] handle = new byte[driver.handleBytes()];
+        try (PointerPointer<Pointer> at = new PointerPointer<>(1);
+                cudaIpcMemHandle_t memory = new cudaIpcMemHandle_t();
+                LongPointer content = new LongPointer(1)) {
+            int errors = cudart.cudaSetDevice(0) + cudart.cudaMalloc(at, 64);
+            errors += cudart.cudaIpcGetMemHandle(memory, at.get(0));
+            for (int i = 0; i < handle.length; i++) {
+                handle[i] = memory.reserved(i);
+            }
+            System.out.println(errors + " " + HexFormat.of().formatHex(handle));
+            while (System.in.read() >= 0) {
+                errors++;
+            }
+            errors += cudart.cudaMemcpy(content, at.get(0), 8, cudart.cudaMemcpyDefault);
+            System.out.println(errors + " " + Long.toHexString(content.get()));
+        }
+        driver.close();
+    }
+
+    /** Uses memory that another process shares. */
+    private static void open(Devices devices, byte[] handle, Path faults) throws IOException {
+        DeviceTransfers transfers = devices.transfers();
+        SharedDeviceMemory memory = transfers.openShared(0, handle);
+        SharedDeviceMemory again = transfers.openShared(0, handle);
+        System.out.println("opened " + memory.bytes() + " " + again.bytes());
+        MemoryRegion host = MemoryRegion.allocate(8);
+        host.setInt(0, 0x9abc_def0);
+        host.setInt(4, 0x1234_5678);
+        memory.write(0, host, 0, 8);
+        memory.release();
+        host.zero();
+        again.read(4, host, 2, 4);
+        System.out.println("read " + Integer.toHexString(host.getInt(2)));
+        System.out.println("counted " + transfers.copied(0, DeviceTransfers.Direction.TO_DEVICE) + " "
+                + transfers.copied(0, DeviceTransfers.Direction.FROM_DEVICE));
+        print("no handle", () -> transfers.openShared(0, new byte[64]));
+        print("a short handle", () -> transfers.openShared(0, new byte[63]));
+        print("another device", () -> transfers.openShared(1, handle));
+        Files.writeString(faults, "0 lost\n");
+        print("lost", () -> again.read(0, host, 0, 8));
+        again.release();
+        host.release();
     }
 
     private static void use(Devices devices, Path faults) throws IOException {

@@ -4,6 +4,7 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.device.Devices;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.grpc.GrpcHealthService;
@@ -25,7 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The Open Inference Protocol, version 2 (KServe V2), over REST and gRPC, with Triton's extensions: binary tensor data,
- * classification, generate, model repository, model configuration, statistics, trace, logging and system shared memory.
+ * classification, generate, model repository, model configuration, statistics, trace, logging, system shared memory and,
+ * on a machine with a GPU, CUDA shared memory.
  * Also serves gRPC health and server reflection. Thread-safe.
  *
  * <p>Small messages are decoded and encoded on the calling thread; JSON and typed contents beyond
@@ -57,6 +59,24 @@ public final class V2Codec implements ProtocolCodec {
             Executor codecPool,
             V2Options options) {
         this(new CodecContext(engine, control, observation, clock, codecPool, options, SHARED_MEMORY));
+    }
+
+    /**
+     * Creates a codec for an engine, whose clients may share memory of GPUs if the options allow shared memory.
+     *
+     * @param observation statistics, traces and log settings of the server
+     * @param codecPool runs the decoding and encoding of large texts; owned by the caller
+     * @param devices the GPUs, owned by the caller; null for none
+     */
+    public V2Codec(
+            InferenceEngine engine,
+            ModelControl control,
+            Observability observation,
+            Clock clock,
+            Executor codecPool,
+            V2Options options,
+            @Nullable Devices devices) {
+        this(new CodecContext(engine, control, observation, clock, codecPool, options, SHARED_MEMORY, devices));
     }
 
     public V2Codec(CodecContext context) {

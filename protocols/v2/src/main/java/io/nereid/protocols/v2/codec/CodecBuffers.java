@@ -10,11 +10,14 @@ import io.nereid.json.TensorReader;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
+import io.nereid.protocols.v2.memory.CudaInputs;
+import io.nereid.protocols.v2.memory.SharedMemoryManager;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.tensor.DataType;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /** The readers, writers and buffers that one thread reuses for every message. Confined to that thread. */
 public final class CodecBuffers {
@@ -36,6 +39,9 @@ public final class CodecBuffers {
     final StringInterner names = new StringInterner();
     public final GrpcInferReader grpcReader;
     boolean onCodecPool;
+
+    /** Where the reader of a request puts the inputs that are to be copied from GPUs; empty between requests. */
+    CudaInputs cuda = new CudaInputs();
 
     private final V2Options options;
     private final ProtobufWriter wireWriter = new ProtobufWriter();
@@ -118,6 +124,16 @@ public final class CodecBuffers {
             dims = Arrays.copyOf(dims, rank * 2);
         }
         return dims;
+    }
+
+    /** Hands over the inputs that are to be copied from GPUs; null when there are none. */
+    @Nullable CudaInputs takeCuda() {
+        if (cuda.isEmpty()) {
+            return null;
+        }
+        CudaInputs taken = cuda;
+        cuda = new CudaInputs();
+        return taken;
     }
 
     /** Releases unusually large buffers after a message. */

@@ -6,6 +6,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.observe.RequestTrace;
 import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protocols.v2.memory.CudaInputs;
+import io.nereid.protocols.v2.memory.RawTensors;
+import io.nereid.protocols.v2.memory.SharedMemoryManager;
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.DataType;
@@ -140,6 +144,14 @@ public final class GrpcInferReader {
         return form;
     }
 
+    /**
+     * The inputs of the message last {@link #read} that are still to be copied from GPUs, which the caller fetches; null
+     * when there are none.
+     */
+    public @Nullable CudaInputs cudaInputs() {
+        return buffers.takeCuda();
+    }
+
     private void scanInput(Input input, int index) {
         input.name = "";
         input.type = null;
@@ -266,6 +278,7 @@ public final class GrpcInferReader {
         } finally {
             if (!done) {
                 Tensor.closeAll(tensors);
+                buffers.cuda.close();
                 SharedMemoryOutput.closeAll(shared);
                 shared = List.of();
             }
@@ -310,7 +323,14 @@ public final class GrpcInferReader {
                     + input.name + "' for model '" + model + "'");
         }
         return sharedMemory.input(
-                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model);
+                input.name,
+                type(input),
+                input.shape,
+                region,
+                input.regionOffset,
+                input.regionBytes,
+                model,
+                buffers.cuda);
     }
 
     private Tensor raw(Input input, int index) {

@@ -8,6 +8,7 @@ import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
 import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
@@ -73,7 +74,7 @@ public final class GrpcInferWriter {
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
         writeTimes(out, trace, clock);
         ResponseBody content = new ResponseBody(out.array(), out.length());
-        check(out.length(), response, raw);
+        check(out.length(), response, raw, form);
         splice(content, response.outputs(), raw, positions, 0);
         return content;
     }
@@ -96,7 +97,7 @@ public final class GrpcInferWriter {
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
         writeTimes(out, trace, clock);
         // the length of the inner message precedes it, so its head is written first and then copied behind that length
-        long inner = check(out.length(), response, raw);
+        long inner = check(out.length(), response, raw, form);
         ProtobufWriter outer = new ProtobufWriter();
         outer.bytesHeader(2, (int) inner);
         int shift = outer.reserve(out.length());
@@ -117,11 +118,11 @@ public final class GrpcInferWriter {
         return new ResponseBody(out.array(), out.length());
     }
 
-    private static long check(int textLength, InferenceResponse response, boolean raw) {
+    private static long check(int textLength, InferenceResponse response, boolean raw, OutputEncoding form) {
         long length = textLength;
         if (raw) {
             for (Tensor output : response.outputs()) {
-                length += output.byteLength();
+                length += form.place(output.name()) == null ? output.byteLength() : 0;
             }
         }
         if (length > Integer.MAX_VALUE - 64) {
@@ -213,8 +214,8 @@ public final class GrpcInferWriter {
             out.end(shape);
         }
         if (place != null) {
-            writeParameter(out, 4, "shared_memory_region", place.region());
-            writeParameter(out, 4, "shared_memory_offset", (long) place.offset());
+            writeParameter(out, 4, "shared_memory_region", place.region().name());
+            writeParameter(out, 4, "shared_memory_offset", place.offset());
             writeParameter(out, 4, "shared_memory_byte_size", (long) output.byteLength());
         } else if (!raw) {
             int contents = out.begin(5);

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.codec;
 
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import java.util.List;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +38,11 @@ public record OutputEncoding(
     /** The shared memory for an output, or null. */
     @Nullable SharedMemoryOutput place(String output) {
         return shared.isEmpty() ? null : SharedMemoryOutput.find(shared, output);
+    }
+
+    /** The thread on which the response is to be encoded, as it is copied to a GPU; null for any thread. */
+    public @Nullable Executor thread() {
+        return shared.isEmpty() ? null : SharedMemoryOutput.thread(shared);
     }
 
     /** Releases the shared memory; called once, when the response has been written or the request has failed. */

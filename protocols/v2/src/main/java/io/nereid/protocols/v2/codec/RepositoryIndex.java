@@ -25,6 +25,7 @@ public final class RepositoryIndex {
             "schedule_policy",
             "model_configuration",
             "system_shared_memory",
+            "cuda_shared_memory",
             "binary_tensor_data",
             "parameters",
             "statistics",
@@ -37,6 +38,7 @@ public final class RepositoryIndex {
     public static List<String> extensions(CodecContext context) {
         return EXTENSIONS.stream()
                 .filter(name -> !name.equals("system_shared_memory") || context.sharedMemory.enabled())
+                .filter(name -> !name.equals("cuda_shared_memory") || context.sharedMemory.cudaEnabled())
                 .toList();
     }
 

@@ -6,6 +6,9 @@ import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.observe.RequestTrace;
+import io.nereid.protocols.v2.memory.CudaInputs;
+import io.nereid.protocols.v2.memory.RawTensors;
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
@@ -42,6 +45,7 @@ public final class RestInferReader {
     private List<RequestedOutput> outputs = List.of();
     private List<String> binaryNames = List.of();
     private List<SharedMemoryOutput> shared = List.of();
+    private @Nullable CudaInputs cuda;
     private OutputEncoding form = OutputEncoding.JSON;
     private String id = "";
     private int binaryAt;
@@ -108,6 +112,7 @@ public final class RestInferReader {
             }
             forwardHeaders(context, exchange, parameters);
             trace = parameters.observed(trace, exchange.arrivedNanos());
+            cuda = buffers.takeCuda();
             done = true;
             return new InferenceRequest(
                     model,
@@ -123,6 +128,7 @@ public final class RestInferReader {
             buffers.tensors.missing(null);
             buffers.tidy();
             if (!done) {
+                buffers.cuda.close();
                 Tensor.closeAll(inputs);
                 SharedMemoryOutput.closeAll(shared);
             }
@@ -144,6 +150,14 @@ public final class RestInferReader {
     /** The trace of the request, with its times if the request asks for them; valid after {@link #read()}. */
     public @Nullable RequestTrace trace() {
         return trace;
+    }
+
+    /**
+     * The inputs of the request that are still to be copied from GPUs, for the caller to fetch; null when there are none.
+     * Valid after {@link #read()}.
+     */
+    public @Nullable CudaInputs cudaInputs() {
+        return cuda;
     }
 
     /** How to encode the outputs; valid after {@link #read()}. */

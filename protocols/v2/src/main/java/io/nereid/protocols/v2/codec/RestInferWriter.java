@@ -7,6 +7,7 @@ import io.nereid.json.BytesStyle;
 import io.nereid.json.JsonWriter;
 import io.nereid.observe.RequestTiming;
 import io.nereid.observe.RequestTrace;
+import io.nereid.protocols.v2.memory.SharedMemoryOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;

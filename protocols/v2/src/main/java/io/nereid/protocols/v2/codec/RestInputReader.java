@@ -70,7 +70,8 @@ public final class RestInputReader {
                 json.seek(after);
             }
             if (region != null) {
-                tensor = context.sharedMemory.input(name(), type(), shape(), region, regionOffset, regionSize, model);
+                tensor = context.sharedMemory.input(
+                        name(), type(), shape(), region, regionOffset, regionSize, model, buffers.cuda);
             }
             done = true;
             return tensor;

@@ -4,6 +4,7 @@ package io.nereid.protocols.v2.codec;
 
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protocols.v2.memory.RawTensors;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;

@@ -1,8 +1,7 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reading requests and writing responses of V2 in JSON and protobuf, and the shared memory that their tensors may lie
- * in.
+ * Reading requests and writing responses of V2 in JSON and protobuf.
  */
 @NullMarked
 package io.nereid.protocols.v2.codec;

@@ -9,16 +9,20 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.GrpcInferReader;
 import io.nereid.protocols.v2.codec.GrpcInferWriter;
 import io.nereid.protocols.v2.codec.OutputEncoding;
+import io.nereid.protocols.v2.memory.CudaInputs;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.ResponseBody;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -105,8 +109,20 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             GrpcTrace.sent(context, trace);
             throw e;
         }
+        CudaInputs copies = reader.cudaInputs();
         form = reader.form();
         trace = reader.trace();
+        if (copies == null) {
+            infer(request);
+        } else {
+            copies.fetch(copies.thread(), () -> infer(request), e -> {
+                Tensor.closeAll(request.inputs());
+                fail(e);
+            });
+        }
+    }
+
+    private void infer(InferenceRequest request) {
         InferenceCall begun = context.engine.infer(request, this);
         inference = begun;
         // a cancellation before the assignment found no call to cancel
@@ -145,15 +161,21 @@ final class GrpcInference implements GrpcListener, ResponseSink {
                     ErrorCode.UNIMPLEMENTED,
                     "ModelInfer RPC doesn't support models with decoupled transaction policy",
                     "use ModelStreamInfer"));
+        } else if (form.thread() != null) {
+            handOver(form.thread(), response);
         } else if (cancelled || !context.mustOffload(GrpcInferWriter.typedBytes(response, form))) {
             encode(response);
         } else {
-            try {
-                context.offload(() -> encode(response));
-            } catch (ServingException e) {
-                response.close();
-                end(e);
-            }
+            handOver(context::offload, response);
+        }
+    }
+
+    private void handOver(Executor thread, InferenceResponse response) {
+        try {
+            thread.execute(() -> encode(response));
+        } catch (RejectedExecutionException | ServingException e) {
+            response.close();
+            end(CodecContext.rejected(e));
         }
     }
 

@@ -16,7 +16,6 @@ import io.nereid.protocols.v2.codec.RepositoryIndex;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
-import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterResponse;
 import io.nereid.protocols.v2.proto.OpenInference.LogSettingsRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelConfigRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelConfigResponse;
@@ -128,14 +127,10 @@ public final class GrpcManagement {
         methods.add(now("SystemSharedMemoryRegister", SystemSharedMemoryRegisterRequest.parser(), memory::register));
         methods.add(
                 now("SystemSharedMemoryUnregister", SystemSharedMemoryUnregisterRequest.parser(), memory::unregister));
-        methods.add(
-                now("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.parser(), GrpcSharedMemory::cudaStatus));
-        methods.add(now(
-                "CudaSharedMemoryRegister", CudaSharedMemoryRegisterRequest.parser(), GrpcSharedMemory::cudaRegister));
-        methods.add(now(
-                "CudaSharedMemoryUnregister",
-                CudaSharedMemoryUnregisterRequest.parser(),
-                request -> CudaSharedMemoryUnregisterResponse.getDefaultInstance()));
+        methods.add(now("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.parser(), memory::cudaStatus));
+        methods.add(later("CudaSharedMemoryRegister", CudaSharedMemoryRegisterRequest.parser(), memory::cudaRegister));
+        methods.add(later(
+                "CudaSharedMemoryUnregister", CudaSharedMemoryUnregisterRequest.parser(), memory::cudaUnregister));
         return List.copyOf(methods);
     }
 

@@ -4,19 +4,23 @@ package io.nereid.protocols.v2.grpc;
 
 import com.google.protobuf.Message;
 import io.nereid.protocols.v2.codec.CodecContext;
-import io.nereid.protocols.v2.codec.SharedMemoryManager;
+import io.nereid.protocols.v2.memory.SharedRegion;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterResponse;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusResponse;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterResponse;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterResponse;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusResponse;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterResponse;
-import io.nereid.protocols.v2.rest.RestSharedMemory;
+import io.nereid.transport.api.GrpcCall;
+import java.util.concurrent.CompletionStage;
 
-/** The gRPC handlers of Triton's shared memory extensions. CUDA shared memory is not supported. Thread-safe. */
+/** The gRPC handlers of Triton's shared memory extensions. Thread-safe. */
 final class GrpcSharedMemory {
     private final CodecContext context;
 
@@ -26,7 +30,7 @@ final class GrpcSharedMemory {
 
     Message status(SystemSharedMemoryStatusRequest request) {
         SystemSharedMemoryStatusResponse.Builder response = SystemSharedMemoryStatusResponse.newBuilder();
-        for (SharedMemoryManager.Region region : context.sharedMemory.status(request.getName())) {
+        for (SharedRegion.SystemRegion region : context.sharedMemory.status(request.getName())) {
             response.putRegions(
                     region.name(),
                     SystemSharedMemoryStatusResponse.RegionStatus.newBuilder()
@@ -49,15 +53,33 @@ final class GrpcSharedMemory {
         return SystemSharedMemoryUnregisterResponse.getDefaultInstance();
     }
 
-    /** An empty status, as no CUDA region is ever registered. */
-    static Message cudaStatus(CudaSharedMemoryStatusRequest request) {
-        if (!request.getName().isEmpty()) {
-            throw RestSharedMemory.unknownCudaRegion(request.getName());
+    Message cudaStatus(CudaSharedMemoryStatusRequest request) {
+        CudaSharedMemoryStatusResponse.Builder response = CudaSharedMemoryStatusResponse.newBuilder();
+        for (SharedRegion.CudaRegion region : context.sharedMemory.cudaStatus(request.getName())) {
+            response.putRegions(
+                    region.name(),
+                    CudaSharedMemoryStatusResponse.RegionStatus.newBuilder()
+                            .setName(region.name())
+                            .setDeviceId(region.device())
+                            .setByteSize(region.byteSize())
+                            .build());
         }
-        return CudaSharedMemoryStatusResponse.getDefaultInstance();
+        return response.build();
     }
 
-    static Message cudaRegister(CudaSharedMemoryRegisterRequest request) {
-        throw RestSharedMemory.noCuda(request.getName());
+    CompletionStage<Message> cudaRegister(GrpcCall call, CudaSharedMemoryRegisterRequest request) {
+        return context.sharedMemory
+                .registerCuda(
+                        request.getName(),
+                        request.getRawHandle().toByteArray(),
+                        request.getDeviceId(),
+                        request.getByteSize())
+                .thenApply(done -> CudaSharedMemoryRegisterResponse.getDefaultInstance());
+    }
+
+    CompletionStage<Message> cudaUnregister(GrpcCall call, CudaSharedMemoryUnregisterRequest request) {
+        return context.sharedMemory
+                .unregisterCuda(request.getName())
+                .thenApply(done -> CudaSharedMemoryUnregisterResponse.getDefaultInstance());
     }
 }

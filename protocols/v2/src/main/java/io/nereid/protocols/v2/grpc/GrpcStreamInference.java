@@ -10,12 +10,14 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.GrpcInferReader;
 import io.nereid.protocols.v2.codec.GrpcInferWriter;
 import io.nereid.protocols.v2.codec.OutputEncoding;
+import io.nereid.protocols.v2.memory.CudaInputs;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.ResponseBody;
@@ -25,6 +27,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,6 +53,28 @@ final class GrpcStreamInference implements GrpcListener {
 
         @Override
         public void next(InferenceResponse response, boolean last) {
+            if (!inOrder(() -> encode(response, last))) {
+                response.close();
+            }
+        }
+
+        /** Runs a step on the thread that the outputs need; false, with the request ended, when it has ended. */
+        private boolean inOrder(Runnable step) {
+            Executor thread = form.thread();
+            if (thread == null) {
+                step.run();
+                return true;
+            }
+            try {
+                thread.execute(step);
+                return true;
+            } catch (RejectedExecutionException e) {
+                report(CodecContext.rejected(e));
+                return false;
+            }
+        }
+
+        private void encode(InferenceResponse response, boolean last) {
             if (last && response.outputs().isEmpty() && !form.emptyFinalResponse()) {
                 response.close();
                 put(this, null, true);
@@ -59,7 +85,7 @@ final class GrpcStreamInference implements GrpcListener {
                 content = GrpcInferWriter.stream(response, form, last, context.buffers(), trace, context.clock);
             } catch (RuntimeException | OutOfMemoryError e) {
                 response.close();
-                fail(ServingException.from(e));
+                report(ServingException.from(e));
                 return;
             }
             put(this, content, last);
@@ -67,6 +93,10 @@ final class GrpcStreamInference implements GrpcListener {
 
         @Override
         public void fail(ServingException e) {
+            boolean unused = inOrder(() -> report(e));
+        }
+
+        private void report(ServingException e) {
             if (strictErrors) {
                 endStream(e);
             }
@@ -90,6 +120,8 @@ final class GrpcStreamInference implements GrpcListener {
     @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
 
     @GuardedBy("this") private final Set<Slot> unordered = new HashSet<>();
+
+    @GuardedBy("this") private @Nullable Executor starting;
 
     @GuardedBy("this") private boolean halfClosed;
 
@@ -152,11 +184,33 @@ final class GrpcStreamInference implements GrpcListener {
         long now = context.clock.nanos();
         slot.trace = GrpcTrace.begin(context, traceparent, timed, reader.model(), now);
         InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded, call.caller());
+        CudaInputs copies = reader.cudaInputs();
         slot.form = reader.form();
         slot.trace = reader.trace();
         if (decoupled(request.model())) {
             unorder(slot);
         }
+        Executor thread = thread(copies);
+        if (thread == null) {
+            infer(slot, request);
+        } else {
+            CudaInputs first = copies == null ? new CudaInputs() : copies;
+            first.fetch(thread, () -> infer(slot, request), e -> {
+                Tensor.closeAll(request.inputs());
+                slot.fail(e);
+            });
+        }
+    }
+
+    /** The thread that starts a request: none, or that of the first one with inputs on a GPU, as requests keep their order. */
+    private synchronized @Nullable Executor thread(@Nullable CudaInputs copies) {
+        if (starting == null && copies != null) {
+            starting = copies.thread();
+        }
+        return starting;
+    }
+
+    private void infer(Slot slot, InferenceRequest request) {
         InferenceCall begun = context.engine.infer(request, slot);
         boolean tooLate;
         synchronized (this) {

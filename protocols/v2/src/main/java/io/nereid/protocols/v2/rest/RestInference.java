@@ -12,13 +12,17 @@ import io.nereid.protocols.v2.codec.CodecContext;
 import io.nereid.protocols.v2.codec.OutputEncoding;
 import io.nereid.protocols.v2.codec.RestInferReader;
 import io.nereid.protocols.v2.codec.RestInferWriter;
+import io.nereid.protocols.v2.memory.CudaInputs;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.Tensor;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -81,6 +85,7 @@ final class RestInference implements ResponseSink, Runnable {
 
     private void decode() {
         InferenceRequest request;
+        CudaInputs copies = null;
         try {
             if (arrow) {
                 ArrowInferReader reader = new ArrowInferReader(context, exchange, model, trace);
@@ -91,11 +96,23 @@ final class RestInference implements ResponseSink, Runnable {
                 request = reader.read();
                 form = reader.form();
                 trace = reader.trace();
+                copies = reader.cudaInputs();
             }
         } catch (RuntimeException | OutOfMemoryError e) {
             RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
         }
+        if (copies == null) {
+            infer(request);
+        } else {
+            copies.fetch(copies.thread(), () -> infer(request), e -> {
+                Tensor.closeAll(request.inputs());
+                fail(e);
+            });
+        }
+    }
+
+    private void infer(InferenceRequest request) {
         InferenceCall started = context.engine.infer(request, this);
         call = started;
         // a cancellation before the assignment found no call to cancel
@@ -133,16 +150,22 @@ final class RestInference implements ResponseSink, Runnable {
                             ErrorCode.UNIMPLEMENTED,
                             "HTTP end point doesn't support models with decoupled transaction policy",
                             "use generate_stream, or ModelStreamInfer over gRPC"));
+        } else if (form.thread() != null) {
+            handOver(form.thread(), response);
         } else if (cancelled || !context.mustOffload(encodedBytes(response))) {
             encode(response);
         } else {
-            try {
-                context.offload(() -> encode(response));
-            } catch (ServingException e) {
-                response.close();
-                form.close();
-                RestTrace.fail(context, exchange, trace, e);
-            }
+            handOver(context::offload, response);
+        }
+    }
+
+    private void handOver(Executor thread, InferenceResponse response) {
+        try {
+            thread.execute(() -> encode(response));
+        } catch (RejectedExecutionException | ServingException e) {
+            response.close();
+            form.close();
+            RestTrace.fail(context, exchange, trace, CodecContext.rejected(e));
         }
     }
 

@@ -94,11 +94,11 @@ public final class RestRoutes {
         add(share, "POST", system + "/unregister", exchange -> memory.unregister(exchange, ""));
         add(share, "POST", system + "/region/{region}/unregister", each(memory::unregister));
         String cuda = "/v2/cudasharedmemory";
-        add(share, "GET", cuda + "/status", memory::cudaStatus);
+        add(share, "GET", cuda + "/status", exchange -> memory.cudaStatus(exchange, ""));
         add(share, "GET", cuda + "/region/{region}/status", each(memory::cudaStatus));
         add(share, "POST", cuda + "/region/{region}/register", each(memory::cudaRegister));
-        add(share, "POST", cuda + "/unregister", memory::cudaUnregister);
-        add(share, "POST", cuda + "/region/{region}/unregister", memory::cudaUnregister);
+        add(share, "POST", cuda + "/unregister", exchange -> memory.cudaUnregister(exchange, ""));
+        add(share, "POST", cuda + "/region/{region}/unregister", each(memory::cudaUnregister));
     }
 
     private static HttpHandler each(BiConsumer<HttpExchange, String> handler) {

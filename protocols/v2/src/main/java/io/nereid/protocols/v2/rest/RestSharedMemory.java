@@ -2,18 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2.rest;
 
-import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
 import io.nereid.protocols.v2.codec.CodecContext;
-import io.nereid.protocols.v2.codec.SharedMemoryManager;
+import io.nereid.protocols.v2.codec.RepositoryIndex;
+import io.nereid.protocols.v2.memory.SharedRegion;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
+import java.util.Base64;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
 
-/** The REST handlers of Triton's shared memory extensions. CUDA shared memory is not supported. Thread-safe. */
-public final class RestSharedMemory {
+/** The REST handlers of Triton's shared memory extensions. Thread-safe. */
+final class RestSharedMemory {
     private final CodecContext context;
 
     RestSharedMemory(CodecContext context) {
@@ -23,7 +26,7 @@ public final class RestSharedMemory {
     void status(HttpExchange exchange, String name) {
         JsonWriter json = context.buffers().writer();
         json.beginArray();
-        for (SharedMemoryManager.Region region : context.sharedMemory.status(name)) {
+        for (SharedRegion.SystemRegion region : context.sharedMemory.status(name)) {
             json.beginObject().name("name").value(region.name()).name("key").value(region.key());
             json.name("offset")
                     .value(region.offset())
@@ -69,34 +72,87 @@ public final class RestSharedMemory {
         done(exchange);
     }
 
-    void cudaStatus(HttpExchange exchange) {
+    void cudaStatus(HttpExchange exchange, String name) {
         JsonWriter json = context.buffers().writer();
-        json.beginArray().endArray();
+        json.beginArray();
+        for (SharedRegion.CudaRegion region : context.sharedMemory.cudaStatus(name)) {
+            json.beginObject().name("name").value(region.name()).name("device_id");
+            json.value(region.device())
+                    .name("byte_size")
+                    .value(region.byteSize())
+                    .endObject();
+        }
+        json.endArray();
         RestManagement.reply(exchange, 200, json);
     }
 
-    void cudaStatus(HttpExchange exchange, String name) {
-        throw unknownCudaRegion(name);
-    }
-
-    public static ServingException unknownCudaRegion(String name) {
-        return ServingException.of(ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
-    }
-
     void cudaRegister(HttpExchange exchange, String name) {
-        throw noCuda(name);
+        byte[] handle = null;
+        long device = -1;
+        long byteSize = -1;
+        JsonReader json = context.sharedMemory.cudaEnabled() ? RestManagement.body(context, exchange) : null;
+        if (json != null) {
+            json.beginObject();
+            while (json.nextField()) {
+                if (json.keyEquals("raw_handle")) {
+                    handle = handle(json);
+                } else if (json.keyEquals("device_id")) {
+                    device = json.readLong();
+                } else if (json.keyEquals("byte_size")) {
+                    byteSize = json.readLong();
+                } else {
+                    json.skipValue();
+                }
+            }
+            json.expectEnd();
+        }
+        if (context.sharedMemory.cudaEnabled()) {
+            String missing =
+                    handle == null ? "raw_handle" : byteSize == -1 ? "byte_size" : device == -1 ? "device_id" : "";
+            if (!missing.isEmpty()) {
+                throw ServingException.invalidArgument(
+                        "Shared memory register request has no '" + missing + "' field",
+                        "expected: {\"raw_handle\":{\"b64\":…},\"device_id\":…,\"byte_size\":…}");
+            }
+        }
+        answer(
+                exchange,
+                context.sharedMemory.registerCuda(name, handle == null ? new byte[0] : handle, device, byteSize));
     }
 
-    public static ServingException noCuda(String name) {
-        return ServingException.of(
-                ErrorCode.UNIMPLEMENTED,
-                "failed to register CUDA shared memory region: '" + name + "', GPUs not supported",
-                "register system shared memory, or send tensors in the binary data format");
+    /** The bytes of {@code {"b64": …}}; null without that member. */
+    private static byte @Nullable [] handle(JsonReader json) {
+        byte[] handle = null;
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("b64")) {
+                try {
+                    // Triton's C++ client breaks lines.
+                    handle = Base64.getDecoder().decode(json.readString().replace("\n", ""));
+                } catch (IllegalArgumentException e) {
+                    throw ServingException.invalidArgument(
+                            "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t",
+                            "it is not base64: " + e.getMessage());
+                }
+            } else {
+                json.skipValue();
+            }
+        }
+        return handle;
     }
 
-    /** Succeeds, as no CUDA region is ever registered. */
-    void cudaUnregister(HttpExchange exchange) {
-        done(exchange);
+    void cudaUnregister(HttpExchange exchange, String name) {
+        answer(exchange, context.sharedMemory.unregisterCuda(name));
+    }
+
+    private static void answer(HttpExchange exchange, CompletionStage<Void> stage) {
+        stage.whenComplete((done, failure) -> {
+            if (failure != null) {
+                exchange.fail(RepositoryIndex.failure(failure));
+            } else {
+                done(exchange);
+            }
+        });
     }
 
     private static void done(HttpExchange exchange) {

@@ -12,6 +12,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.access.Caller;
 import io.nereid.protocols.v2.Wire;
+import io.nereid.protocols.v2.memory.SharedMemoryManager;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -45,7 +46,7 @@ class GrpcCodecDifferentialTest {
     private static final int CASES = 12_000;
 
     private final CodecBuffers buffers = new CodecBuffers(
-            V2Options.defaults("1", 1 << 26), new SharedMemoryManager(java.nio.file.Path.of("/nowhere"), null));
+            V2Options.defaults("1", 1 << 26), new SharedMemoryManager(java.nio.file.Path.of("/nowhere"), null, null));
 
     private static String text(Random random) {
         return switch (random.nextInt(5)) {

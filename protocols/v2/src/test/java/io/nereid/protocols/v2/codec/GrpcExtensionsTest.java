@@ -219,7 +219,7 @@ class GrpcExtensionsTest {
         FakeCall gone = call(
                 "SystemSharedMemoryStatus",
                 SystemSharedMemoryStatusRequest.newBuilder().setName("r").build());
-        assertThat(gone.text).isEqualTo("Unable to find shared memory region: 'r'");
+        assertThat(gone.text).isEqualTo("Unable to find system shared memory region: 'r'");
     }
 
     private static InferParameter text(String value) {

@@ -90,7 +90,7 @@ class RestSharedMemoryTest {
         assertThat(get("/region/r/status").text()).isEqualTo(get("/status").text());
         FakeExchange unknown = get("/region/q/status");
         assertThat(unknown.status).isEqualTo(404);
-        assertThat(unknown.text()).contains("Unable to find shared memory region: 'q'");
+        assertThat(unknown.text()).contains("Unable to find system shared memory region: 'q'");
         FakeExchange again = post("/region/r/register", "{\"key\":\"/my_data\",\"byte_size\":4}");
         assertThat(again.status).isEqualTo(409);
         assertThat(again.text()).contains("shared memory region 'r' already in manager");

@@ -1,33 +1,32 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v2.codec;
+package io.nereid.protocols.v2.memory;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceResponse;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import java.util.List;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The range of a client's shared memory that an output is to be written to. Retains the memory until {@link #close}.
+ * The range of a client's shared memory that an output is to be written to. Retains the region until {@link #close}.
  * Immutable.
  *
  * @param output the output's name
- * @param region the name under which the client registered the memory
+ * @param region the region
  * @param offset where the range begins in the region
  * @param byteSize the size of the range
- * @param memory the region
  */
-record SharedMemoryOutput(String output, String region, int offset, int byteSize, MemoryRegion memory)
+public record SharedMemoryOutput(String output, SharedRegion region, long offset, long byteSize)
         implements AutoCloseable {
     @Override
     public void close() {
-        memory.release();
+        region.release();
     }
 
     /** The range for an output, or null when it is sent in the response. */
-    static @Nullable SharedMemoryOutput find(List<SharedMemoryOutput> all, String output) {
+    public static @Nullable SharedMemoryOutput find(List<SharedMemoryOutput> all, String output) {
         for (int i = 0; i < all.size(); i++) {
             if (all.get(i).output.equals(output)) {
                 return all.get(i);
@@ -36,8 +35,19 @@ record SharedMemoryOutput(String output, String region, int offset, int byteSize
         return null;
     }
 
+    /** The thread on which {@link #writeAll} is to be called, as it blocks; null for any thread. */
+    public static @Nullable Executor thread(List<SharedMemoryOutput> all) {
+        for (int i = 0; i < all.size(); i++) {
+            Executor thread = all.get(i).region.thread();
+            if (thread != null) {
+                return thread;
+            }
+        }
+        return null;
+    }
+
     /** Writes outputs to shared memory, after a check that all of them fit: either all are written or none. */
-    static void writeAll(List<SharedMemoryOutput> all, InferenceResponse response) {
+    public static void writeAll(List<SharedMemoryOutput> all, InferenceResponse response) {
         for (Tensor output : response.outputs()) {
             SharedMemoryOutput place = find(all, output.name());
             if (place != null && place.byteSize < output.byteLength()) {
@@ -48,13 +58,13 @@ record SharedMemoryOutput(String output, String region, int offset, int byteSize
         }
         for (Tensor output : response.outputs()) {
             SharedMemoryOutput place = find(all, output.name());
-            if (place != null) {
-                place.memory.setBytes(place.offset, output.region(), output.offset(), output.byteLength());
+            if (place != null && output.byteLength() > 0) {
+                place.region.write(place.offset, output);
             }
         }
     }
 
-    static void closeAll(List<SharedMemoryOutput> all) {
+    public static void closeAll(List<SharedMemoryOutput> all) {
         for (SharedMemoryOutput place : all) {
             place.close();
         }

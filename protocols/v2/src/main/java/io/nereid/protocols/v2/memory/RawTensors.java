@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v2.codec;
+package io.nereid.protocols.v2.memory;
 
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -29,17 +29,31 @@ public final class RawTensors {
         return Tensor.over(name, type, shape, region.retain(), offset, length);
     }
 
-    static ServingException sizeMismatch(String name, String model, long expected, long got) {
+    /**
+     * A tensor over {@code length} bytes of new memory whose content is still to be read. If its type has no fixed size,
+     * the content has to be checked then.
+     */
+    static Tensor unread(String name, DataType type, Shape shape, int length, String model) {
+        if (type.isFixedSize() ? shape.byteSize(type) != length : length == 0 && shape.elementCount() > 0) {
+            throw type.isFixedSize()
+                    ? sizeMismatch(name, model, shape.byteSize(type), length)
+                    : countMismatch(name, model, shape.elementCount(), 0);
+        }
+        return Tensor.over(name, type, shape, MemoryRegion.allocate(length), 0, length);
+    }
+
+    public static ServingException sizeMismatch(String name, String model, long expected, long got) {
         return ServingException.invalidArgument("input byte size mismatch for input '" + name + "' for model '" + model
                 + "'. Expected " + expected + ", got " + got);
     }
 
-    static ServingException countMismatch(String name, String model, long expected, long got) {
+    public static ServingException countMismatch(String name, String model, long expected, long got) {
         return ServingException.invalidArgument("unexpected number of string elements " + got + " for inference input '"
                 + name + "' for model '" + model + "', expecting " + expected);
     }
 
-    private static void check(String name, long count, MemoryRegion region, int offset, int length, String model) {
+    /** Checks that the bytes are as many BYTES elements as the shape has. */
+    static void check(String name, long count, MemoryRegion region, int offset, int length, String model) {
         int at = offset;
         int end = offset + length;
         long seen = 0;
