@@ -67,7 +67,7 @@ public final class StandardPlanner {
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
         if (cluster.status().path("observedGeneration").asLong(-1) == generation(whole)) {
-            RunningDefaults.keep(whole, cluster);
+            RunningDefaults.keep(whole, cluster, "Deployment");
         }
         new InferenceServiceDefaulter(config).apply(whole, null);
         // Pods and routes carry the mode: it must not follow a change of the default for services that run.
