@@ -188,6 +188,8 @@ public final class Operator implements AutoCloseable {
                     store,
                     metrics.counting(new ModeReconciler(
                             new StandardReconciler(store, objects, applier, reader, rollout),
+                            // An installation with a webhook has the one for pods, too.
+                            new KnativeReconciler(client, objects, applier, reader, options.webhook() != null),
                             reader,
                             applier,
                             infrastructure,

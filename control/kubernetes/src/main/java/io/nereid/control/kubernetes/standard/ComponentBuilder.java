@@ -108,6 +108,10 @@ final class ComponentBuilder {
         if (autoscaler != null) {
             bare.add(autoscaler);
         }
+        ObjectNode collector = MetricCollector.of(objects);
+        if (collector != null) {
+            bare.add(collector);
+        }
         if (spec != null && PodMetadata.isMultiModel(plan, spec)) {
             bare.add(ModelConfigMap.of(owner, context.name(), cluster));
         }

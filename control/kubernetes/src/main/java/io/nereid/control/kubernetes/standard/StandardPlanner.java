@@ -24,6 +24,7 @@ import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -131,6 +132,9 @@ public final class StandardPlanner {
         }
         bare.addAll(result.routes());
         whole.addAll(result.routes());
+        for (List<ObjectNode> list : List.of(bare, whole)) {
+            list.sort(Comparator.comparingInt(one -> MetricCollector.isOne(one) ? 1 : 0));
+        }
         return new StandardPlan(List.copyOf(whole), List.copyOf(bare), result.status(), result.events());
     }
 
