@@ -100,16 +100,18 @@ final class KnativeReconciler {
             return unsupported(
                     service,
                     "KnativeNotInstalled",
-                    SETTING + " is installed, and the cluster has no services.serving.knative.dev; install Knative Serving"
-                            + " and restart the operator, or set it to none",
+                    SETTING
+                            + " is installed, and the cluster has no services.serving.knative.dev; install Knative"
+                            + " Serving and restart the operator, or set it to none",
                     now);
         }
         if (!completesPods) {
             return unsupported(
                     service,
                     "WebhookRequired",
-                    "Knative Serving runs the service, and pods of Knative Services get their models from the operator's"
-                            + " webhook, which this installation does not have; install it, or set " + SETTING
+                    "Knative Serving runs the service, and pods of Knative Services get their models from the"
+                            + " operator's webhook, which this installation does not have; install it, or set "
+                            + SETTING
                             + " to none and delete the service's Knative Services",
                     now);
         }

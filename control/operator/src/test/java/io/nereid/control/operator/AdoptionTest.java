@@ -488,8 +488,7 @@ class AdoptionTest {
         ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, name);
         return service != null
                 && Trees.isTrue(service, "Ready")
-                && service.at("/status/observedGeneration")
-                        .equals(service.at("/metadata/generation"));
+                && service.at("/status/observedGeneration").equals(service.at("/metadata/generation"));
     }
 
     private static JsonNode predictor(String namespace, String name) {
@@ -529,7 +528,10 @@ class AdoptionTest {
             assertThat(pod.at("/initContainers/0/args").toString()).isEqualTo("[\"gs://models/iris\",\"/mnt/models\"]");
             assertThat(pod.path("containers").findValuesAsText("name"))
                     .contains("kserve-container", "queue-proxy", "agent");
-            assertThat(Trees.named(Trees.named(pod.path("containers"), "queue-proxy").path("env"), "USER_PORT")
+            assertThat(Trees.named(
+                                    Trees.named(pod.path("containers"), "queue-proxy")
+                                            .path("env"),
+                                    "USER_PORT")
                             .path("value")
                             .asText())
                     .as("the queue leads to the agent")
@@ -563,11 +565,12 @@ class AdoptionTest {
                             .path("latestRolledoutRevision")
                             .asText()
                             .equals(last));
-            long generation = knative.service("bird-predictor")
-                    .at("/metadata/generation")
-                    .asLong();
+            long generation =
+                    knative.service("bird-predictor").at("/metadata/generation").asLong();
             LockSupport.parkNanos(Duration.ofSeconds(3).toNanos());
-            assertThat(knative.service("bird-predictor").at("/metadata/generation").asLong())
+            assertThat(knative.service("bird-predictor")
+                            .at("/metadata/generation")
+                            .asLong())
                     .as("nothing is written again")
                     .isEqualTo(generation);
             change(namespace, "bird", "{'metadata':{'annotations':{'serving.kserve.io/stop':'true'}}}");

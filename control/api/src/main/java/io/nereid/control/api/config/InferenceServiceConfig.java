@@ -330,8 +330,8 @@ public record InferenceServiceConfig(
             if (value.isEmpty()) {
                 return NONE;
             }
-            throw ServingException.invalidArgument(
-                    fields.at("knative") + ": \"" + ValidationErrors.clip(value) + "\" is not one of none, auto, installed");
+            throw ServingException.invalidArgument(fields.at("knative") + ": \"" + ValidationErrors.clip(value)
+                    + "\" is not one of none, auto, installed");
         }
     }
 

@@ -94,7 +94,7 @@ public final class Trees {
         return key(kind(object), object.path("metadata").path("name").asText());
     }
 
-    /** The kind of an object, which tells it from others; of Knative's Services {@value #KNATIVE_SERVICE}. */
+    /** The kind of an object in keys; of Knative's Services {@value #KNATIVE_SERVICE}. */
     public static String kind(JsonNode object) {
         String kind = object.path("kind").asText();
         return kind.equals("Service") && object.path("apiVersion").asText().startsWith("serving.knative.dev/")

@@ -82,11 +82,7 @@ public final class KnativePlanner {
      * @param now the current time
      */
     public static KnativePlan plan(
-            ObjectNode resource,
-            RuntimeCatalog catalog,
-            ObservedCluster cluster,
-            KnativeNetwork network,
-            Instant now) {
+            ObjectNode resource, RuntimeCatalog catalog, ObservedCluster cluster, KnativeNetwork network, Instant now) {
         String namespace = resource.path("metadata").path("namespace").asText("default");
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
@@ -99,8 +95,7 @@ public final class KnativePlanner {
         String name = ComponentPlanner.predictorName(
                 whole.path("metadata").path("name").asText(),
                 whole.at("/spec/predictor/name").asText(""));
-        ChosenRuntime.keep(
-                whole, catalog, cluster.status(), cluster.object(Trees.KNATIVE_SERVICE, name) != null);
+        ChosenRuntime.keep(whole, catalog, cluster.status(), cluster.object(Trees.KNATIVE_SERVICE, name) != null);
         PlanningContext context = new PlanningContext(InferenceService.read(whole), catalog, cluster.status());
         return new KnativePlanner(context, ClusterSettings.of(config), cluster, network, now).plan();
     }
@@ -156,8 +151,7 @@ public final class KnativePlanner {
         }
     }
 
-    private PlannedRevisions planned(
-            KnativeServiceBuilder builder, ComponentPlan plan, @Nullable PredictorSpec spec) {
+    private PlannedRevisions planned(KnativeServiceBuilder builder, ComponentPlan plan, @Nullable PredictorSpec spec) {
         ObjectNode stored = cluster.object(Trees.KNATIVE_SERVICE, plan.name());
         if (plan.problem() != null) {
             return kept(plan, stored, plan.problem());
@@ -195,8 +189,8 @@ public final class KnativePlanner {
                     + " write scaleMetric and scaleTarget");
         }
         if (spec.scaleMetricType() != null) {
-            context.advice.add(plan.where() + ".scaleMetricType has no effect in the deployment mode Knative, as in"
-                    + " KServe");
+            context.advice.add(
+                    plan.where() + ".scaleMetricType has no effect in the deployment mode Knative, as in" + " KServe");
         }
     }
 }

@@ -21,6 +21,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -77,7 +78,8 @@ final class KnativeStatus {
     /** The status of a service that is stopped; everything else of it goes. */
     KnativePlan stopped(ComponentPlan predictor) {
         ObjectNode status = Trees.object();
-        Set<String> kept = Set.of(LivingConditions.READY, LivingConditions.PREDICTOR, LivingConditions.INGRESS, "Stopped");
+        Set<String> kept =
+                Set.of(LivingConditions.READY, LivingConditions.PREDICTOR, LivingConditions.INGRESS, "Stopped");
         ObjectNode last = Trees.object();
         for (JsonNode one : before.path("conditions")) {
             if (kept.contains(one.path("type").asText())) {
@@ -306,7 +308,7 @@ final class KnativeStatus {
             LivingConditions conditions,
             String type,
             List<PlannedRevisions> components,
-            java.util.function.Function<PlannedRevisions, String> of) {
+            Function<PlannedRevisions, String> of) {
         String state = LivingConditions.TRUE;
         String reason = null;
         for (PlannedRevisions one : components) {
@@ -324,7 +326,8 @@ final class KnativeStatus {
     // ---- routes ----
 
     private List<ObjectNode> routes(ObjectNode status, LivingConditions conditions, List<PlannedRevisions> components) {
-        boolean hosts = !settings.section("ingress").path("disableIstioVirtualHost").asBoolean();
+        boolean hosts =
+                !settings.section("ingress").path("disableIstioVirtualHost").asBoolean();
         KnativeRoutes routes = new KnativeRoutes(context, settings, cluster, network, components);
         List<ObjectNode> objects = new ArrayList<>();
         try {
@@ -385,7 +388,8 @@ final class KnativeStatus {
                     "InferenceServiceNotReady",
                     service + " is no longer Ready because of: " + String.join(", ", conditions.failed())));
         }
-        boolean hosts = !settings.section("ingress").path("disableIstioVirtualHost").asBoolean();
+        boolean hosts =
+                !settings.section("ingress").path("disableIstioVirtualHost").asBoolean();
         if (was.isEmpty() && hosts && !network.virtualServices()) {
             events.add(new Plan.Event(
                     "Warning",

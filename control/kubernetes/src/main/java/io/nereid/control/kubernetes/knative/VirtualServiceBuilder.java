@@ -62,15 +62,21 @@ record VirtualServiceBuilder(
             if (explainer != null) {
                 String expression = path + "(" + EXPLAIN + ")$";
                 ObjectNode rule = rule(spec, explainer);
-                match(rule, domain, List.of(gateway("ingressGateway"))).putObject("uri").put("regex", expression);
+                match(rule, domain, List.of(gateway("ingressGateway")))
+                        .putObject("uri")
+                        .put("regex", expression);
                 rule.putObject("rewrite")
                         .putObject("uriRegexRewrite")
                         .put("match", expression)
                         .put("rewrite", "\\1");
             }
             ObjectNode rule = rule(spec, entry);
-            match(rule, domain, List.of(gateway("ingressGateway"))).putObject("uri").put("prefix", path + "/");
-            match(rule, domain, List.of(gateway("ingressGateway"))).putObject("uri").put("exact", path);
+            match(rule, domain, List.of(gateway("ingressGateway")))
+                    .putObject("uri")
+                    .put("prefix", path + "/");
+            match(rule, domain, List.of(gateway("ingressGateway")))
+                    .putObject("uri")
+                    .put("exact", path);
             rule.putObject("rewrite").put("uri", "/");
         }
         if (!internal) {
@@ -94,7 +100,10 @@ record VirtualServiceBuilder(
     private ObjectNode rule(ObjectNode spec, String component) {
         ObjectNode rule = Trees.list(spec, "http").addObject();
         ObjectNode route = Trees.list(rule, "route").addObject();
-        route.putObject("destination").put("host", knativeGateway()).putObject("port").put("number", 80);
+        route.putObject("destination")
+                .put("host", knativeGateway())
+                .putObject("port")
+                .put("number", 80);
         route.put("weight", 100);
         rule.putObject("headers")
                 .putObject("request")
@@ -106,8 +115,11 @@ record VirtualServiceBuilder(
     }
 
     private String knativeGateway() {
-        String own = settings.section("ingress").path("knativeLocalGatewayService").asText("");
-        return own.isEmpty() ? settings.section("ingress").path("localGatewayService").asText() : own;
+        String own =
+                settings.section("ingress").path("knativeLocalGatewayService").asText("");
+        return own.isEmpty()
+                ? settings.section("ingress").path("localGatewayService").asText()
+                : own;
     }
 
     /** Lets a rule match the hosts of the service, and this path where there is one. */

@@ -38,12 +38,7 @@ final class MetricCollector {
         JsonNode settings = component.settings().section("opentelemetryCollector");
         ObjectNode object = component
                 .owner()
-                .object(
-                        "opentelemetry.io/v1beta1",
-                        KIND,
-                        component.name(),
-                        Map.of(),
-                        component.annotations());
+                .object("opentelemetry.io/v1beta1", KIND, component.name(), Map.of(), component.annotations());
         ObjectNode spec = object.putObject("spec");
         spec.put("mode", "sidecar");
         ObjectNode resources = resources(settings);
@@ -59,8 +54,7 @@ final class MetricCollector {
                 .putObject("tls")
                 .put("insecure", true);
         processors(config, names);
-        ObjectNode pipeline =
-                config.putObject("service").putObject("pipelines").putObject("metrics");
+        ObjectNode pipeline = config.putObject("service").putObject("pipelines").putObject("metrics");
         pipeline.putArray("receivers").add(RECEIVER);
         pipeline.putArray("processors").add(DETECTION).add(TRANSFORM).add(FILTER);
         pipeline.putArray("exporters").add(EXPORTER);
@@ -128,8 +122,7 @@ final class MetricCollector {
             Trees.list(transform, "statements")
                     .add("set(attributes[\"" + name + "\"], resource.attributes[\"k8s." + name + ".name\"])");
         }
-        ObjectNode include =
-                processors.putObject(FILTER).putObject("metrics").putObject("include");
+        ObjectNode include = processors.putObject(FILTER).putObject("metrics").putObject("include");
         include.put("match_type", "strict");
         Trees.texts(include, "metric_names", names);
     }

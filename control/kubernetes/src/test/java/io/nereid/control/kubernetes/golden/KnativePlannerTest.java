@@ -22,15 +22,15 @@ import org.junit.jupiter.api.Test;
 /** Plans cases of Knative Serving that KServe's recordings do not have. */
 class KnativePlannerTest {
     private static final String IRIS = """
-            apiVersion: serving.kserve.io/v1beta1
-            kind: InferenceService
-            metadata: {name: iris}
-            spec:
-              predictor:
-                model: {modelFormat: {name: sklearn}, storageUri: gs://zoo/iris}
-              explainer:
-                containers: [{name: kserve-container, image: acme/why}]
-            """;
+        apiVersion: serving.kserve.io/v1beta1
+        kind: InferenceService
+        metadata: {name: iris}
+        spec:
+          predictor:
+            model: {modelFormat: {name: sklearn}, storageUri: gs://zoo/iris}
+          explainer:
+            containers: [{name: kserve-container, image: acme/why}]
+        """;
 
     private static ObjectNode play(String objects, String steps, String ingress) {
         ObjectNode input = Trees.object();
@@ -54,8 +54,9 @@ class KnativePlannerTest {
     @Test
     void aPathTemplateAndFurtherDomainsAreRulesAndHostsOfTheVirtualService() {
         ObjectNode played = play(IRIS, "", """
-                {pathTemplate: "/serving/{{ .Namespace }}/{{ .Name }}", urlScheme: https,
-                 additionalIngressDomains: [models.example.org]}""");
+            {pathTemplate: "/serving/{{ .Namespace }}/{{ .Name }}", urlScheme: https,
+             additionalIngressDomains: [models.example.org]}\
+            """);
         JsonNode spec = object(played, 1, "VirtualService/iris").path("spec");
         assertThat(spec.path("hosts").toString())
                 .isEqualTo("[\"iris.team.svc.cluster.local\",\"iris.team.example.com\",\"example.com\","
@@ -64,7 +65,8 @@ class KnativePlannerTest {
         assertThat(rules).hasSize(4);
         assertThat(rules.at("/0/match/2/authority/regex").asText())
                 .isEqualTo("^iris\\.team\\.models\\.example\\.org(?::\\d{1,5})?$");
-        assertThat(rules.at("/2/match/0/uri/regex").asText()).isEqualTo("/serving/team/iris(/v1/models/[\\w-]+:explain)$");
+        assertThat(rules.at("/2/match/0/uri/regex").asText())
+                .isEqualTo("/serving/team/iris(/v1/models/[\\w-]+:explain)$");
         assertThat(rules.at("/2/rewrite/uriRegexRewrite/rewrite").asText()).isEqualTo("\\1");
         assertThat(rules.at("/2/headers/request/set/Host").asText()).isEqualTo("iris-explainer.team.svc.cluster.local");
         assertThat(rules.at("/3/match/0/uri/prefix").asText()).isEqualTo("/serving/team/iris/");
@@ -78,22 +80,22 @@ class KnativePlannerTest {
     @Test
     void tagsRolloutDurationAndARollbackOfTheNewestRevision() {
         ObjectNode played = play(IRIS, """
-                name: changed
-                merge:
-                - kind: InferenceService
-                  name: iris
-                  patch:
-                    metadata:
-                      annotations:
-                        serving.kserve.io/enable-tag-routing: "true"
-                        serving.knative.dev/rollout-duration: 120s
-                        nereid.io/mirror-percent: "5"
-                    spec: {predictor: {canaryTrafficPercent: 20, model: {storageUri: gs://zoo/other}}}
-                ---
-                name: taken back
-                merge:
-                - {kind: InferenceService, name: iris, patch: {spec: {predictor: {canaryTrafficPercent: 0}}}}
-                """, "{}");
+            name: changed
+            merge:
+            - kind: InferenceService
+              name: iris
+              patch:
+                metadata:
+                  annotations:
+                    serving.kserve.io/enable-tag-routing: "true"
+                    serving.knative.dev/rollout-duration: 120s
+                    nereid.io/mirror-percent: "5"
+                spec: {predictor: {canaryTrafficPercent: 20, model: {storageUri: gs://zoo/other}}}
+            ---
+            name: taken back
+            merge:
+            - {kind: InferenceService, name: iris, patch: {spec: {predictor: {canaryTrafficPercent: 0}}}}
+            """, "{}");
         JsonNode service = object(played, 2, "KnativeService/iris-predictor");
         assertThat(service.at("/metadata/annotations").toString())
                 .isEqualTo("{\"serving.knative.dev/rollout-duration\":\"120s\"}");
@@ -103,7 +105,9 @@ class KnativePlannerTest {
                 .isEqualTo("[{\"latestRevision\":true,\"percent\":20,\"tag\":\"latest\"},{\"latestRevision\":false,"
                         + "\"percent\":80,\"revisionName\":\"iris-predictor-00001\",\"tag\":\"prev\"}]");
         JsonNode conditions = played.at("/stages/2/status/InferenceService~1iris/conditions");
-        assertThat(Trees.find(conditions, "type", "FieldsWithoutEffect").path("message").asText())
+        assertThat(Trees.find(conditions, "type", "FieldsWithoutEffect")
+                        .path("message")
+                        .asText())
                 .contains("nereid.io/mirror-percent");
         assertThat(object(played, 3, "KnativeService/iris-predictor")
                         .at("/spec/traffic/1/percent")
@@ -114,12 +118,12 @@ class KnativePlannerTest {
     @Test
     void aServiceWhoseRuntimeIsMissingKeepsItsRevision() {
         ObjectNode played = play(IRIS, """
-                name: a format of none
-                merge:
-                - kind: InferenceService
-                  name: iris
-                  patch: {spec: {predictor: {model: {modelFormat: {name: unheard}}}}}
-                """, "{}");
+            name: a format of none
+            merge:
+            - kind: InferenceService
+              name: iris
+              patch: {spec: {predictor: {model: {modelFormat: {name: unheard}}}}}
+            """, "{}");
         assertThat(object(played, 2, "KnativeService/iris-predictor").isMissingNode())
                 .isTrue();
         assertThat(played.at("/stages/2/removed")).isEmpty();
@@ -136,18 +140,18 @@ class KnativePlannerTest {
     @Test
     void theQueueOfAPodLeadsToTheAgentAndJoinsTheMetrics() {
         ObjectNode pod = ManifestReader.parse("""
-                        metadata:
-                          labels: {component: predictor, serving.kserve.io/inferenceservice: iris}
-                          annotations:
-                            internal.serving.kserve.io/logger: "true"
-                            serving.kserve.io/enable-metric-aggregation: "true"
-                            serving.kserve.io/enable-prometheus-scraping: "true"
-                            prometheus.kserve.io/port: "9999"
-                        spec:
-                          containers:
-                          - {name: kserve-container, image: acme/own}
-                          - {name: queue-proxy, image: queue, env: [{name: USER_PORT, value: "8080"}]}
-                        """, "pod").get(0);
+            metadata:
+              labels: {component: predictor, serving.kserve.io/inferenceservice: iris}
+              annotations:
+                internal.serving.kserve.io/logger: "true"
+                serving.kserve.io/enable-metric-aggregation: "true"
+                serving.kserve.io/enable-prometheus-scraping: "true"
+                prometheus.kserve.io/port: "9999"
+            spec:
+              containers:
+              - {name: kserve-container, image: acme/own}
+              - {name: queue-proxy, image: queue, env: [{name: USER_PORT, value: "8080"}]}
+            """, "pod").get(0);
         ObjectNode service = ManifestReader.parse(IRIS, "service").get(0);
         new PodInjection(
                         InferenceService.read(service),

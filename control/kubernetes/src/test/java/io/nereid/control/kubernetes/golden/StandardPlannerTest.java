@@ -181,8 +181,10 @@ class StandardPlannerTest {
 
     @Test
     void metricsOfPodsGetACollectorForTheScalerOfKeda() {
-        ObjectNode played = play(IRIS.replace("metadata: {name: iris}", """
-                metadata: {name: iris, annotations: {serving.kserve.io/autoscalerClass: keda}}""").replace("    minReplicas: 4\n", """
+        ObjectNode played =
+                play(IRIS.replace("metadata: {name: iris}", """
+                    metadata: {name: iris, annotations: {serving.kserve.io/autoscalerClass: keda}}\
+                    """).replace("    minReplicas:" + " 4\n", """
                     minReplicas: 1
                     autoScaling:
                       metrics:
@@ -198,8 +200,9 @@ class StandardPlannerTest {
         assertThat(spec.at("/resources/limits/cpu").asText()).isEqualTo("1");
         JsonNode config = spec.path("config");
         assertThat(config.at("/receivers/prometheus/config/scrape_configs").toString())
-                .isEqualTo("[{\"job_name\":\"otel-collector\",\"scrape_interval\":\"5s\",\"static_configs\":[{\"targets\":"
-                        + "[\"localhost:8080\"]}]}]");
+                .isEqualTo(
+                        "[{\"job_name\":\"otel-collector\",\"scrape_interval\":\"5s\",\"static_configs\":[{\"targets\":"
+                                + "[\"localhost:8080\"]}]}]");
         assertThat(config.at("/exporters/otlp/endpoint").asText()).isEqualTo("keda-otel-scaler.keda.svc:4317");
         assertThat(config.at("/processors/filter~1metrics/metrics/include/metric_names")
                         .toString())

@@ -194,7 +194,8 @@ public final class AdoptionPlan {
     private ServiceAdoption knative(ObjectNode service, String namespace, String name, RuntimeCatalog catalog) {
         Map<String, ObjectNode> stored =
                 owned.getOrDefault(service.path("metadata").path("uid").asText(), Map.of());
-        boolean carried = stored.values().stream().anyMatch(one -> Trees.kind(one).equals(Trees.KNATIVE_SERVICE));
+        boolean carried =
+                stored.values().stream().anyMatch(one -> Trees.kind(one).equals(Trees.KNATIVE_SERVICE));
         if (carried && !stay) {
             return new ServiceAdoption(
                     namespace,
@@ -202,7 +203,8 @@ public final class AdoptionPlan {
                     "Knative",
                     Template.NONE,
                     List.of(),
-                    "there is no webhook that completes the pods of Knative Services; they go first: kubectl delete ksvc -n "
+                    "there is no webhook that completes the pods of Knative Services; they go first: kubectl delete"
+                            + " ksvc -n "
                             + namespace + " -l " + SERVICE_LABEL + "=" + name);
         }
         if (!carried) {
@@ -308,7 +310,6 @@ public final class AdoptionPlan {
     }
 
     private static String label(ObjectNode object) {
-        return Trees.kind(object) + " "
-                + object.path("metadata").path("name").asText();
+        return Trees.kind(object) + " " + object.path("metadata").path("name").asText();
     }
 }

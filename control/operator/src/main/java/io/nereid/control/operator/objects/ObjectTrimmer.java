@@ -27,14 +27,13 @@ public final class ObjectTrimmer {
     private static final String INITIALIZERS = "initContainerStatuses";
 
     /** Kinds whose statuses change without an effect on the services. */
-    private static final Set<String> STATUS_UNUSED =
-            Set.of(
-                    "HorizontalPodAutoscaler",
-                    "ScaledObject",
-                    "Service",
-                    "Ingress",
-                    "VirtualService",
-                    "OpenTelemetryCollector");
+    private static final Set<String> STATUS_UNUSED = Set.of(
+            "HorizontalPodAutoscaler",
+            "ScaledObject",
+            "Service",
+            "Ingress",
+            "VirtualService",
+            "OpenTelemetryCollector");
 
     private ObjectTrimmer() {}
 

@@ -62,7 +62,8 @@ public final class ServiceObjects implements AutoCloseable {
 
     /** An object in a cache. */
     private record Place(ObjectCache cache, String namespace, String name) {
-        @Nullable ObjectNode object() {
+        @Nullable
+        ObjectNode object() {
             return cache.get(namespace, name);
         }
     }
