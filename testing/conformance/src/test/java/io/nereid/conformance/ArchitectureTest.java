@@ -118,7 +118,7 @@ class ArchitectureTest {
         control/local | io.nereid.control.local | . localmodel spi | base tensor json observe spi transport-api repository \
             control/api control/core control/plane control/autoscaling control/gateway storage
         transport | io.nereid.transport | . proxy server tls | base tensor transport-api
-        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd localmodel manifest pod pool revision standard | base control/api control/core
+        control/kubernetes | io.nereid.control.kubernetes | . apply cluster crd knative localmodel manifest pod pool revision standard | base control/api control/core
         control/operator | io.nereid.control.operator | . access adopt gateway nodeagent upgrade webhook | base tensor observe transport-api transport control/api \
             control/core control/plane control/autoscaling control/placement control/gateway control/kubernetes
         serving/explain | io.nereid.explain | . request | base tensor json spi transport-api

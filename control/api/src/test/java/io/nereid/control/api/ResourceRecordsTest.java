@@ -195,6 +195,18 @@ class ResourceRecordsTest {
     }
 
     @Test
+    void knativeServingRunsNoServicesUnlessTheSettingsSaySo() {
+        assertThat(InferenceServiceConfig.defaults().knativeServing())
+                .isEqualTo(InferenceServiceConfig.KnativeServing.NONE);
+        InferenceServiceConfig config =
+                InferenceServiceConfig.read(tree("namespaces: {team: {nereid: {knative: auto}}}"));
+        assertThat(config.forNamespace("team").knativeServing()).isEqualTo(InferenceServiceConfig.KnativeServing.AUTO);
+        assertThatThrownBy(() -> InferenceServiceConfig.read(tree("nereid: {knative: 'yes'}")))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("nereid.knative: \"yes\" is not one of none, auto, installed");
+    }
+
+    @Test
     void everyKindIsFoundByItsNames() {
         for (ResourceKind kind : ResourceKinds.all()) {
             assertThat(ResourceKinds.byKind(kind.apiVersion(), kind.kind())).isSameAs(kind);

@@ -45,7 +45,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Carries out each service in its deployment mode: Standard by a {@link StandardReconciler}, Knative by revisions. A
+ * Carries out each service in its deployment mode: Standard by a {@link StandardReconciler}, Knative by revisions, or by a
+ * {@link KnativeReconciler} where Knative Serving runs it. A
  * service that changes its mode loses the objects of the former one, for both modes delete what they do not plan. Graphs
  * have a route alone; the gateways run them. Thread-safe.
  */
@@ -56,6 +57,7 @@ final class ModeReconciler implements ServiceReconciler {
     private static final String MODE = "serving.kserve.io/deploymentMode";
 
     private final StandardReconciler standard;
+    private final KnativeReconciler serving;
     private final ClusterReader reader;
     private final ObjectApplier applier;
     private final PlanReconciler knative;
@@ -67,6 +69,7 @@ final class ModeReconciler implements ServiceReconciler {
 
     ModeReconciler(
             StandardReconciler standard,
+            KnativeReconciler serving,
             ClusterReader reader,
             ObjectApplier applier,
             ClusterInfrastructure infrastructure,
@@ -75,6 +78,7 @@ final class ModeReconciler implements ServiceReconciler {
             TemplateRollout rollout,
             LocalModels models) {
         this.standard = standard;
+        this.serving = serving;
         this.reader = reader;
         this.applier = applier;
         this.infrastructure = infrastructure;
@@ -192,6 +196,12 @@ final class ModeReconciler implements ServiceReconciler {
         ObjectNode current = inMode(service, mode);
         if (mode == DeploymentMode.STANDARD) {
             Outcome outcome = standard.reconcile(current, catalog, now);
+            infrastructure.forget(namespace, name);
+            revisions.delete(namespace, name);
+            return outcome;
+        }
+        if (!SharedPlacement.isShared(service) && serving.isCarrier(service, catalog)) {
+            Outcome outcome = serving.reconcile(current, catalog, now);
             infrastructure.forget(namespace, name);
             revisions.delete(namespace, name);
             return outcome;

@@ -188,6 +188,8 @@ public final class Operator implements AutoCloseable {
                     store,
                     metrics.counting(new ModeReconciler(
                             new StandardReconciler(store, objects, applier, reader, rollout),
+                            // An installation with a webhook has the one for pods, too.
+                            new KnativeReconciler(client, objects, applier, reader, options.webhook() != null),
                             reader,
                             applier,
                             infrastructure,
@@ -271,9 +273,8 @@ public final class Operator implements AutoCloseable {
     /** Gives services with many models theirs; without its definition or rights the services are served all the same. */
     private void trainedModels(ClusterStore services) {
         if (!client.has(ResourceKinds.TRAINED_MODEL)) {
-            LOG.warn(
-                    "there is no definition of trainedmodels: TrainedModels are not carried out; install the definitions"
-                            + " of this version, and restart the operator");
+            LOG.warn("there is no definition of trainedmodels: TrainedModels are not carried out; install the"
+                    + " definitions of this version, and restart the operator");
             return;
         }
         ClusterStore models = opened(new ClusterStore(
@@ -287,7 +288,8 @@ public final class Operator implements AutoCloseable {
                 throw e;
             }
             LOG.warn(
-                    "TrainedModels are not carried out: {}; install the rights of this version, and restart the operator",
+                    "TrainedModels are not carried out: {}; install the rights of this version, and restart the"
+                            + " operator",
                     e.describe());
             return;
         }

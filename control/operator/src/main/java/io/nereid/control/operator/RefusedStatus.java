@@ -26,11 +26,13 @@ final class RefusedStatus {
 
     /** The component that an object belongs to; routes have none. */
     private static String component(Refusal refusal) {
-        return refusal.object()
-                .path("metadata")
-                .path("labels")
-                .path("component")
-                .asText("ingress");
+        JsonNode metadata = refusal.object().path("metadata");
+        if (refusal.object().path("kind").asText().equals("OpenTelemetryCollector")) {
+            // It has no labels, as with KServe.
+            String name = metadata.path("name").asText();
+            return name.substring(name.lastIndexOf('-') + 1);
+        }
+        return metadata.path("labels").path("component").asText("ingress");
     }
 
     /**

@@ -15,6 +15,7 @@ import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.nereid.base.Clock;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.manifest.ManifestOptions;
 import io.nereid.control.kubernetes.manifest.OperatorManifests;
 import io.nereid.control.operator.adopt.AdoptionPlan;
@@ -82,7 +83,9 @@ class AdoptionTest {
         client = fixture.client();
         cluster.define(Stream.of(
                         definition("gateway.networking.k8s.io", "v1", "HTTPRoute"),
-                        definition("keda.sh", "v1alpha1", "ScaledObject"))
+                        definition("keda.sh", "v1alpha1", "ScaledObject"),
+                        definition("serving.knative.dev", "v1", "Service"),
+                        definition("networking.istio.io", "v1beta1", "VirtualService"))
                 .map(ObjectNode::toString)
                 .toList());
         // A node has 64 processors, and most pods ask for one.
@@ -479,5 +482,111 @@ class AdoptionTest {
                 wrong.add("pod of " + namespace + "/" + of + ": " + difference);
             }
         });
+    }
+
+    private static boolean isReady(String namespace, String name) {
+        ObjectNode service = client.get(ResourceKinds.INFERENCE_SERVICE, namespace, name);
+        return service != null
+                && Trees.isTrue(service, "Ready")
+                && service.at("/status/observedGeneration").equals(service.at("/metadata/generation"));
+    }
+
+    private static JsonNode predictor(String namespace, String name) {
+        return client.get(ResourceKinds.INFERENCE_SERVICE, namespace, name).at("/status/components/predictor");
+    }
+
+    private static void change(String namespace, String name, String patch) {
+        ObjectNode unused = client.merge(ResourceKinds.INFERENCE_SERVICE, namespace, name, tree(patch));
+    }
+
+    @Test
+    void knativeServingRunsServicesThatHaveItAndNewOnesByTheSetting() throws Exception {
+        String namespace = "serving";
+        namespace(namespace);
+        KnativePlayer knative = new KnativePlayer(client, namespace);
+        Path recordings = KserveObjects.recordings();
+        if (recordings != null) {
+            ObjectNode expected = KserveObjects.read(recordings.resolve("shared/expected/kn-plain.yaml"));
+            asByKserve("kn-plain", KserveObjects.read(recordings.resolve("shared/inputs/kn-plain.yaml")), expected);
+            new KnativePlayer(client, "kn-plain").ready("iris-predictor");
+            settings(tree("{'config':{'deploy':{'defaultDeploymentMode':'Knative'}}}"));
+            assertThat(new AdoptionPlan(cluster.client(), HOME, true).of(Set.of("kn-plain")))
+                    .singleElement()
+                    .satisfies(one -> {
+                        assertThat(one.template()).isEqualTo(ServiceAdoption.Template.KEPT);
+                        assertThat(one.changes()).isEmpty();
+                    });
+        }
+        settings(tree("{'config':{'nereid':{'knative':'auto'},'deploy':{'defaultDeploymentMode':'Knative'}}}"));
+        try (Running running = new Running("serving")) {
+            ObjectNode service = OperatorCluster.service("bird", "Knative", ",'minReplicas':0,'logger':{'mode':'all'}");
+            ((ObjectNode) service.get("metadata")).put("namespace", namespace);
+            ObjectNode unused = client.create(ResourceKinds.INFERENCE_SERVICE, service);
+            until("a Knative Service", () -> knative.service("bird-predictor") != null);
+            assertThat(isReady(namespace, "bird")).isFalse();
+            JsonNode pod = knative.pod("bird-predictor", "bird-predictor-00001").path("spec");
+            assertThat(pod.at("/initContainers/0/args").toString()).isEqualTo("[\"gs://models/iris\",\"/mnt/models\"]");
+            assertThat(pod.path("containers").findValuesAsText("name"))
+                    .contains("kserve-container", "queue-proxy", "agent");
+            assertThat(Trees.named(
+                                    Trees.named(pod.path("containers"), "queue-proxy")
+                                            .path("env"),
+                                    "USER_PORT")
+                            .path("value")
+                            .asText())
+                    .as("the queue leads to the agent")
+                    .isEqualTo("9081");
+            knative.ready("bird-predictor");
+            until("the service is ready", () -> isReady(namespace, "bird"));
+            ObjectNode route = client.get(ClusterKinds.VIRTUAL_SERVICE, namespace, "bird");
+            assertThat(route.at("/spec/hosts").toString())
+                    .isEqualTo("[\"bird.serving.svc.cluster.local\",\"bird.serving.example.com\"]");
+            assertThat(client.list(ClusterKinds.DEPLOYMENT, namespace)).isEmpty();
+            change(
+                    namespace,
+                    "bird",
+                    "{'spec':{'predictor':{'canaryTrafficPercent':10,'model':{'storageUri':'gs://models/v2'}}}}");
+            until(
+                    "the new revision gets a tenth",
+                    () -> knative.service("bird-predictor").at("/spec/traffic").size() == 2);
+            JsonNode stable = knative.service("bird-predictor").at("/spec/traffic/1");
+            assertThat(stable.path("revisionName").asText()).isEqualTo("bird-predictor-00001");
+            assertThat(stable.path("percent").asInt()).isEqualTo(90);
+            knative.ready("bird-predictor");
+            until("the canary is ready", () -> isReady(namespace, "bird"));
+            change(namespace, "bird", "{'spec':{'predictor':{'canaryTrafficPercent':null}}}");
+            until(
+                    "all requests to the newest",
+                    () -> knative.service("bird-predictor").at("/spec/traffic").size() == 1);
+            String last = knative.ready("bird-predictor");
+            until(
+                    "the rollout is known",
+                    () -> predictor(namespace, "bird")
+                            .path("latestRolledoutRevision")
+                            .asText()
+                            .equals(last));
+            long generation =
+                    knative.service("bird-predictor").at("/metadata/generation").asLong();
+            LockSupport.parkNanos(Duration.ofSeconds(3).toNanos());
+            assertThat(knative.service("bird-predictor")
+                            .at("/metadata/generation")
+                            .asLong())
+                    .as("nothing is written again")
+                    .isEqualTo(generation);
+            change(namespace, "bird", "{'metadata':{'annotations':{'serving.kserve.io/stop':'true'}}}");
+            until(
+                    "a stopped service has nothing",
+                    () -> knative.service("bird-predictor") == null
+                            && client.get(ClusterKinds.VIRTUAL_SERVICE, namespace, "bird") == null);
+            if (recordings != null) {
+                ObjectNode kept = new KnativePlayer(client, "kn-plain").service("iris-predictor");
+                assertThat(kept.at("/metadata/generation").asLong())
+                        .as("a Knative Service of KServe keeps its revision")
+                        .isEqualTo(1);
+                until("its service is ready", () -> isReady("kn-plain", "iris"));
+            }
+        } finally {
+            settings(tree("{}"));
+        }
     }
 }

@@ -190,9 +190,9 @@ public final class FieldsWithoutEffect {
                             && !metric.source().path("backend").asText().equals("prometheus"),
                     at + ".metric.namespace has no effect: it is for the backend prometheus");
             add(
-                    metric.source().hasNonNull("metricNames"),
-                    at + ".metric.metricNames has no effect: no OpenTelemetryCollector is made; run one that sends them"
-                            + " to the scaler");
+                    metric.source().hasNonNull("metricNames")
+                            && !metric.source().path("backend").asText().equals("opentelemetry"),
+                    at + ".metric.metricNames has no effect: it is for the backend opentelemetry");
         }
     }
 

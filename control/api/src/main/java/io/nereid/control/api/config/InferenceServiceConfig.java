@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -46,6 +47,7 @@ import org.jspecify.annotations.Nullable;
  * @param gpuResourceTypes further resource names of GPUs
  * @param servingEngine the engine of services for which neither they nor their namespace choose one; null for any. An
  *     extension of Nereid
+ * @param knativeServing whether Knative Serving runs the services of the Knative mode. An extension of Nereid
  * @param tree all settings as submitted, including sections without a record component
  */
 public record InferenceServiceConfig(
@@ -63,6 +65,7 @@ public record InferenceServiceConfig(
         boolean autoMountServiceAccountToken,
         List<String> gpuResourceTypes,
         @Nullable ServingEngine servingEngine,
+        KnativeServing knativeServing,
         ObjectNode tree) {
 
     /** The name of KServe's ConfigMap. */
@@ -134,6 +137,7 @@ public record InferenceServiceConfig(
                 all.object("security").flag("autoMountServiceAccountToken", true),
                 all.object("multiNode").texts("customGPUResourceTypeList"),
                 servingEngine(all.object("nereid")),
+                KnativeServing.read(all.object("nereid")),
                 tree);
     }
 
@@ -299,6 +303,35 @@ public record InferenceServiceConfig(
                 }
             }
             return null;
+        }
+    }
+
+    /** Who runs the services of the Knative mode of a cluster. */
+    public enum KnativeServing {
+        /** Nereid's operator and gateways, without Knative. */
+        NONE,
+        /** Knative Serving where the cluster has it, else as {@link #NONE}. */
+        AUTO,
+        /** Knative Serving; services that need it where it is missing say so. */
+        INSTALLED;
+
+        /** The name in settings. */
+        public String text() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        static KnativeServing read(FieldReader fields) {
+            String value = fields.text("knative", "");
+            for (KnativeServing one : values()) {
+                if (one.text().equals(value)) {
+                    return one;
+                }
+            }
+            if (value.isEmpty()) {
+                return NONE;
+            }
+            throw ServingException.invalidArgument(fields.at("knative") + ": \"" + ValidationErrors.clip(value)
+                    + "\" is not one of none, auto, installed");
         }
     }
 

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.TrainedModel;
 import io.nereid.control.api.schema.ResourceSchemas;
 import java.util.List;
+import java.util.Map;
 
 /** The ConfigMap with the models of a server that serves many, which KServe's agent or Nereid's engine reads. Stateless. */
 public final class ModelConfigMap {
@@ -21,6 +22,18 @@ public final class ModelConfigMap {
     /** Its name. */
     public static String name(String service) {
         return PREFIX + service + "-0";
+    }
+
+    /** The object: what is there of its models stays, since they are not of the service's specification. */
+    public static ObjectNode of(Owner owner, String service, ObservedCluster cluster) {
+        ObjectNode map = owner.object("v1", "ConfigMap", name(service), Map.of(), Map.of());
+        ObjectNode there = cluster.object("ConfigMap", name(service));
+        if (there != null && there.path("data").isObject()) {
+            map.set("data", there.path("data").deepCopy());
+        } else {
+            map.putObject("data").put(FILE, "[]");
+        }
+        return map;
     }
 
     /** The text of the file {@value #FILE} with these models, as KServe's agent reads it. */

@@ -12,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads and changes the trees of Kubernetes' objects. Stateless. */
 public final class Trees {
+    /** The kind of Knative's Services in keys: their own kind is that of Kubernetes' Services. */
+    public static final String KNATIVE_SERVICE = "KnativeService";
+
     private Trees() {}
 
     public static ObjectNode object() {
@@ -88,9 +91,15 @@ public final class Trees {
 
     /** The key of an object in its namespace: {@code Deployment/iris-predictor}. */
     public static String key(JsonNode object) {
-        return key(
-                object.path("kind").asText(),
-                object.path("metadata").path("name").asText());
+        return key(kind(object), object.path("metadata").path("name").asText());
+    }
+
+    /** The kind of an object in keys; of Knative's Services {@value #KNATIVE_SERVICE}. */
+    public static String kind(JsonNode object) {
+        String kind = object.path("kind").asText();
+        return kind.equals("Service") && object.path("apiVersion").asText().startsWith("serving.knative.dev/")
+                ? KNATIVE_SERVICE
+                : kind;
     }
 
     public static String key(String kind, String name) {

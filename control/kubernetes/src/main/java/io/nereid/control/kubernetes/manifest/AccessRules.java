@@ -111,6 +111,9 @@ final class AccessRules {
                 rule("networking.k8s.io", OWN, "ingresses"),
                 rule("gateway.networking.k8s.io", OWN, "httproutes"),
                 rule("keda.sh", OWN, "scaledobjects"),
+                rule("opentelemetry.io", OWN, "opentelemetrycollectors"),
+                rule("serving.knative.dev", OWN, "services"),
+                rule("networking.istio.io", OWN, "virtualservices"),
                 rule("", READ, "pods", "persistentvolumeclaims", "serviceaccounts"),
                 // Those with the pods that have a model of a pool are the operator's own.
                 rule("discovery.k8s.io", OWN, "endpointslices"),

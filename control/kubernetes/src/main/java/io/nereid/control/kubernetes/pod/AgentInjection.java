@@ -76,7 +76,12 @@ final class AgentInjection {
         if (first.path("securityContext").isObject()) {
             agent.set("securityContext", first.path("securityContext").deepCopy());
         }
-        probe(agent, (server == null ? first : server).path("readinessProbe"));
+        ObjectNode queue = Trees.named(pod.path("containers"), PodNames.QUEUE);
+        if (queue == null) {
+            probe(agent, (server == null ? first : server).path("readinessProbe"));
+        } else {
+            behind(queue, agent);
+        }
         if (logger) {
             bundle(agent, pod);
         }
@@ -178,6 +183,17 @@ final class AgentInjection {
         ObjectNode get = agent.putObject("readinessProbe").putObject("httpGet");
         get.put("path", path).put("port", PodNames.AGENT_PORT).put("scheme", "HTTP");
         get.putArray("httpHeaders").addObject().put("name", "K-Network-Probe").put("value", "queue");
+    }
+
+    /** Puts the agent between Knative's queue and the server; it is probed as the queue is. */
+    private static void behind(ObjectNode queue, ObjectNode agent) {
+        for (JsonNode variable : queue.path("env")) {
+            Trees.list(agent, "env").add(variable.deepCopy());
+            if (variable.path("name").asText().equals("USER_PORT")) {
+                ((ObjectNode) variable).put("value", Integer.toString(PodNames.AGENT_PORT));
+            }
+        }
+        probe(agent, Trees.object());
     }
 
     private void bundle(ObjectNode agent, ObjectNode pod) {

@@ -36,6 +36,18 @@ public final class PodForms {
      * @throws ServingException INVALID_ARGUMENT for a component that cannot run in a pod of its own
      */
     public static ObjectNode of(ComponentPlan plan, PlanningContext context, String predictor) {
+        ObjectNode pod = ofRevision(plan, context, predictor);
+        defaults(pod);
+        return pod;
+    }
+
+    /**
+     * The specification of the pods of one of Knative's revisions, for which Knative has defaults of its own; a new tree.
+     *
+     * @param predictor as for {@link #of}
+     * @throws ServingException as {@link #of}
+     */
+    public static ObjectNode ofRevision(ComponentPlan plan, PlanningContext context, String predictor) {
         ObjectNode pod = plan.pod().tree().deepCopy();
         switch (plan.component()) {
             case PREDICTOR -> {
@@ -54,7 +66,6 @@ public final class PodForms {
             }
             default -> explainer(pod, plan, context, predictor);
         }
-        defaults(pod);
         return pod;
     }
 

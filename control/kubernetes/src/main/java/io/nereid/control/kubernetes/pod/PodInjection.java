@@ -54,7 +54,7 @@ public final class PodInjection {
         storage.single(pod, annotations);
         new AgentInjection(service, settings, credentials).into(template, annotations);
         EngineContainer.credentials(pod, annotations, credentials);
-        metrics(Trees.object(Trees.object(template, "metadata"), "annotations"));
+        metrics(Trees.object(Trees.object(template, "metadata"), "annotations"), pod);
         storage.image(pod, annotations);
     }
 
@@ -93,7 +93,7 @@ public final class PodInjection {
         }
     }
 
-    private void metrics(ObjectNode annotations) {
+    private void metrics(ObjectNode annotations, ObjectNode pod) {
         JsonNode section = settings.section("metricsAggregator");
         String aggregation = PodNames.GROUP + "enable-metric-aggregation";
         String scraping = PodNames.GROUP + "enable-prometheus-scraping";
@@ -103,10 +103,34 @@ public final class PodInjection {
         if (!annotations.has(scraping)) {
             annotations.put(scraping, section.path("enablePrometheusScraping").asText("false"));
         }
+        ObjectNode queue = Trees.named(pod.path("containers"), PodNames.QUEUE);
+        if (queue != null && annotations.path(aggregation).asText().equals("true")) {
+            aggregate(queue, annotations);
+        }
         if (annotations.path(scraping).asText().equals("true")) {
             boolean aggregated = annotations.path(aggregation).asText().equals("true");
             annotations.put("prometheus.io/port", aggregated ? "9088" : "9091");
             annotations.put("prometheus.io/path", "/metrics");
         }
+    }
+
+    /** Has Knative's queue, in KServe's image of it, join the metrics of the server to its own. */
+    private static void aggregate(ObjectNode queue, JsonNode annotations) {
+        Trees.setEnv(
+                queue,
+                "KSERVE_CONTAINER_PROMETHEUS_METRICS_PORT",
+                annotations.path("prometheus.kserve.io/port").asText("8080"));
+        Trees.setEnv(
+                queue,
+                "KSERVE_CONTAINER_PROMETHEUS_METRICS_PATH",
+                annotations.path("prometheus.kserve.io/path").asText("/metrics"));
+        Trees.setEnv(queue, "AGGREGATE_PROMETHEUS_METRICS_PORT", "9088");
+        Trees.addNamed(
+                queue,
+                "ports",
+                Trees.object()
+                        .put("name", "aggr-metric")
+                        .put("containerPort", 9088)
+                        .put("protocol", "TCP"));
     }
 }

@@ -28,6 +28,13 @@ public final class PodMetadata {
 
     /** The labels of the component's objects, and of its pods. */
     public static Map<String, String> labels(ComponentPlan plan, PlanningContext context) {
+        Map<String, String> labels = ofRevisions(plan, context);
+        labels.put("app", "isvc." + plan.name());
+        return labels;
+    }
+
+    /** The labels of the pods of Knative's revisions, which Knative selects by labels of its own. */
+    public static Map<String, String> ofRevisions(ComponentPlan plan, PlanningContext context) {
         Map<String, String> runtime = new LinkedHashMap<>(plan.runtimeLabels());
         Map<String, String> own = new LinkedHashMap<>();
         plan.derivedLabels().forEach((key, value) -> {
@@ -36,10 +43,7 @@ public final class PodMetadata {
             }
         });
         own.putAll(plan.extension().labels());
-        Map<String, String> labels =
-                context.labels(runtime, own, plan.component().text());
-        labels.put("app", "isvc." + plan.name());
-        return labels;
+        return context.labels(runtime, own, plan.component().text());
     }
 
     /** The annotations of the component's objects, and of its pods before anything is added to them. */

@@ -33,6 +33,9 @@ public final class PodNames {
     public static final String MAIN = "kserve-container";
     public static final String TRANSFORMER = "transformer-container";
     public static final String WORKER = "worker-container";
+    /** The container by which Knative limits and counts the requests of a pod. */
+    public static final String QUEUE = "queue-proxy";
+
     public static final String INITIALIZER = "storage-initializer";
 
     public static final String MODELS = "/mnt/models";

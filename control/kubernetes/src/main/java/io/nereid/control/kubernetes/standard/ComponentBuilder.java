@@ -108,8 +108,12 @@ final class ComponentBuilder {
         if (autoscaler != null) {
             bare.add(autoscaler);
         }
+        ObjectNode collector = MetricCollector.of(objects);
+        if (collector != null) {
+            bare.add(collector);
+        }
         if (spec != null && PodMetadata.isMultiModel(plan, spec)) {
-            bare.add(modelConfig());
+            bare.add(ModelConfigMap.of(owner, context.name(), cluster));
         }
         bare.replaceAll(this::kept);
         List<ObjectNode> whole = new ArrayList<>();
@@ -139,19 +143,6 @@ final class ComponentBuilder {
         own.keySet().removeAll(plan.runtimeAnnotations().keySet());
         workers.annotations().forEach(own::putIfAbsent);
         return new ComponentObjects(owner, settings, plan.name() + "-worker", labels, own, extension, pod, metrics);
-    }
-
-    /** The models of a server with many: what is there stays, since it is not of the service's specification. */
-    private ObjectNode modelConfig() {
-        String name = ModelConfigMap.name(context.name());
-        ObjectNode map = owner.object("v1", "ConfigMap", name, Map.of(), Map.of());
-        ObjectNode there = cluster.object("ConfigMap", name);
-        if (there != null && there.path("data").isObject()) {
-            map.set("data", there.path("data").deepCopy());
-        } else {
-            map.putObject("data").put("models.json", "[]");
-        }
-        return map;
     }
 
     /**

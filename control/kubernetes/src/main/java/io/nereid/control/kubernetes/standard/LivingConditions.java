@@ -17,20 +17,26 @@ import org.jspecify.annotations.Nullable;
  * {@code IngressReady}, the last one that failed gives it the reason, and every other condition is for information.
  * Confined to one planning.
  */
-final class LivingConditions {
-    static final String READY = "Ready";
-    static final String PREDICTOR = "PredictorReady";
-    static final String INGRESS = "IngressReady";
-    static final String TRUE = "True";
-    static final String FALSE = "False";
-    static final String UNKNOWN = "Unknown";
+public final class LivingConditions {
+    public static final String READY = "Ready";
+    public static final String PREDICTOR = "PredictorReady";
+    public static final String INGRESS = "IngressReady";
+    public static final String TRUE = "True";
+    public static final String FALSE = "False";
+    public static final String UNKNOWN = "Unknown";
 
     private static final List<String> DEPENDENTS = List.of(PREDICTOR, INGRESS);
 
     private final TreeMap<String, ObjectNode> all = new TreeMap<>();
     private final String now;
 
-    LivingConditions(JsonNode status, Instant now) {
+    /**
+     * Creates the conditions of a status.
+     *
+     * @param status the status before; missing for none
+     * @param now the time of what changes
+     */
+    public LivingConditions(JsonNode status, Instant now) {
         this.now = now.truncatedTo(ChronoUnit.SECONDS).toString();
         for (JsonNode one : status.path("conditions")) {
             all.put(one.path("type").asText(), one.deepCopy());
@@ -38,7 +44,7 @@ final class LivingConditions {
     }
 
     /** Sets the conditions that every service has to unknown, when they are not there. */
-    void initialize() {
+    public void initialize() {
         if (all.containsKey(READY)) {
             return;
         }
@@ -50,16 +56,19 @@ final class LivingConditions {
         }
     }
 
-    boolean isTrue(String type) {
+    /** Whether a condition is there and true. */
+    public boolean isTrue(String type) {
         return status(type).equals(TRUE);
     }
 
-    String status(String type) {
+    /** The status of a condition; empty when it is not there. */
+    public String status(String type) {
         ObjectNode found = all.get(type);
         return found == null ? "" : found.path("status").asText();
     }
 
-    void set(String type, String status, @Nullable String reason, @Nullable String message) {
+    /** Sets a condition, and {@code Ready} where that follows it. */
+    public void set(String type, String status, @Nullable String reason, @Nullable String message) {
         put(type, status, reason, message);
         if (!DEPENDENTS.contains(type)) {
             return;
@@ -79,7 +88,8 @@ final class LivingConditions {
         }
     }
 
-    void remove(String type) {
+    /** Takes a condition away; {@code Ready} stays as it is. */
+    public void remove(String type) {
         all.remove(type);
     }
 
@@ -126,14 +136,15 @@ final class LivingConditions {
     }
 
     /** The types of the conditions that are false, in the order of their names. */
-    List<String> failed() {
+    public List<String> failed() {
         return all.entrySet().stream()
                 .filter(one -> one.getValue().path("status").asText().equals(FALSE))
                 .map(java.util.Map.Entry::getKey)
                 .toList();
     }
 
-    ArrayNode tree() {
+    /** The conditions as they are written, by the order of their types. */
+    public ArrayNode tree() {
         ArrayNode tree = Trees.object().putArray("conditions");
         all.values().forEach(one -> tree.add(one.deepCopy()));
         return tree;

@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
  * The {@code modelStatus} of a service: the states of the running and of the wanted model, and the last failure in the
  * words of the container that failed. Confined to one planning.
  */
-final class ModelStatus {
+public final class ModelStatus {
     private final ObjectNode tree;
 
-    ModelStatus(ObjectNode status) {
+    /** Changes the field of this status. */
+    public ModelStatus(ObjectNode status) {
         this.tree = Trees.object(status, "modelStatus");
         if (!tree.has("transitionStatus")) {
             tree.put("transitionStatus", "");
@@ -26,14 +27,28 @@ final class ModelStatus {
     }
 
     /** The specification cannot run. */
-    void invalid(String reason, String message) {
+    public void invalid(String reason, String message) {
         tree.put("transitionStatus", "InvalidSpec");
         states().put("targetModelState", "FailedToLoad");
         failure(reason, message, null);
     }
 
-    /** Judges the pods of the predictor. */
-    void pods(List<ObjectNode> pods, boolean ready) {
+    /**
+     * Judges the pods of the predictor.
+     *
+     * @param pods those of the newest revision or of the Deployment
+     * @param ready whether the service is ready with them
+     */
+    public void pods(List<ObjectNode> pods, boolean ready) {
+        pods(pods, ready, false);
+    }
+
+    /**
+     * Judges the pods of a predictor that may have none.
+     *
+     * @param failed whether it has none because something failed
+     */
+    public void pods(List<ObjectNode> pods, boolean ready, boolean failed) {
         ObjectNode copies = Trees.object(tree, "copies");
         copies.put("failedCopies", 0);
         int serving =
@@ -43,7 +58,7 @@ final class ModelStatus {
             copies.put("totalCopies", serving);
         }
         if (pods.isEmpty()) {
-            state("Pending", "InProgress");
+            state(failed ? "FailedToLoad" : "Pending", failed ? "BlockedByFailedLoad" : "InProgress");
             return;
         }
         ObjectNode newest = pods.stream()

@@ -8,7 +8,7 @@ import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.List;
 
 /** Makes objects that are there part of a plan. Stateless. */
-final class ObservedObjects {
+public final class ObservedObjects {
     private static final List<String> OF_THE_SERVER = List.of(
             "managedFields",
             "resourceVersion",
@@ -22,7 +22,7 @@ final class ObservedObjects {
     private ObservedObjects() {}
 
     /** The object as it can be applied again: without what the API server and controllers write. */
-    static ObjectNode applicable(ObjectNode there) {
+    public static ObjectNode applicable(ObjectNode there) {
         ObjectNode object = there.deepCopy();
         object.remove("status");
         Trees.object(object, "metadata").remove(OF_THE_SERVER);

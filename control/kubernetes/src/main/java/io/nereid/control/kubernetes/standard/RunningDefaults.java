@@ -14,11 +14,15 @@ import java.util.List;
  * The resources that containers which ask for none got by default when they were made: another default in the settings
  * must not restart the pods of a service that did not change. Stateless.
  */
-final class RunningDefaults {
+public final class RunningDefaults {
     private RunningDefaults() {}
 
-    /** Fills the resources of the Deployments that run into the service, where it leaves them out. */
-    static void keep(ObjectNode service, ObservedCluster cluster) {
+    /**
+     * Fills the resources that run into the service, where it leaves them out.
+     *
+     * @param kind the kind of what runs, as {@link Trees#kind}
+     */
+    public static void keep(ObjectNode service, ObservedCluster cluster, String kind) {
         String name = service.path("metadata").path("name").asText();
         JsonNode spec = service.path("spec");
         JsonNode predictor = spec.path("predictor");
@@ -26,14 +30,15 @@ final class RunningDefaults {
             keep(
                     predictor,
                     cluster,
+                    kind,
                     ComponentPlanner.predictorName(name, predictor.path("name").asText("")));
         }
-        keep(spec.path("transformer"), cluster, name + "-transformer");
-        keep(spec.path("explainer"), cluster, name + "-explainer");
+        keep(spec.path("transformer"), cluster, kind, name + "-transformer");
+        keep(spec.path("explainer"), cluster, kind, name + "-explainer");
     }
 
-    private static void keep(JsonNode component, ObservedCluster cluster, String name) {
-        ObjectNode deployment = cluster.object("Deployment", name);
+    private static void keep(JsonNode component, ObservedCluster cluster, String kind, String name) {
+        ObjectNode deployment = cluster.object(kind, name);
         if (deployment == null) {
             return;
         }

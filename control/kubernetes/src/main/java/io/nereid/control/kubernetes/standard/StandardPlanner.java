@@ -24,6 +24,7 @@ import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -67,7 +68,7 @@ public final class StandardPlanner {
         InferenceServiceConfig config = catalog.config().forNamespace(namespace);
         ObjectNode whole = resource.deepCopy();
         if (cluster.status().path("observedGeneration").asLong(-1) == generation(whole)) {
-            RunningDefaults.keep(whole, cluster);
+            RunningDefaults.keep(whole, cluster, "Deployment");
         }
         new InferenceServiceDefaulter(config).apply(whole, null);
         // Pods and routes carry the mode: it must not follow a change of the default for services that run.
@@ -131,6 +132,9 @@ public final class StandardPlanner {
         }
         bare.addAll(result.routes());
         whole.addAll(result.routes());
+        for (List<ObjectNode> list : List.of(bare, whole)) {
+            list.sort(Comparator.comparingInt(one -> MetricCollector.isOne(one) ? 1 : 0));
+        }
         return new StandardPlan(List.copyOf(whole), List.copyOf(bare), result.status(), result.events());
     }
 

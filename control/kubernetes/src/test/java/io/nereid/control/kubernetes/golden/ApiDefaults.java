@@ -14,9 +14,10 @@ final class ApiDefaults {
         ObjectNode stored = object.deepCopy();
         stored.remove("status");
         ObjectNode spec = stored.get("spec") instanceof ObjectNode there ? there : Trees.object();
-        switch (stored.path("kind").asText()) {
+        switch (Trees.kind(stored)) {
             case "Deployment" -> deployment(spec);
             case "Service" -> service(spec);
+            case Trees.KNATIVE_SERVICE -> revision(spec.at("/template/spec"));
             case "HorizontalPodAutoscaler" -> autoscaler(spec);
             case "HTTPRoute" -> route(spec);
             case "ScaledObject" -> scaled(spec);
@@ -122,10 +123,25 @@ final class ApiDefaults {
         }
     }
 
+    /** What a program in Go writes of a Knative Service anyway. */
+    private static void revision(JsonNode pod) {
+        for (JsonNode one : pod.path("containers")) {
+            ObjectNode container = (ObjectNode) one;
+            if (!container.has("resources")) {
+                container.putObject("resources");
+            }
+            for (JsonNode port : container.path("ports")) {
+                set((ObjectNode) port, "protocol", "TCP");
+            }
+        }
+    }
+
     private static void service(ObjectNode spec) {
         set(spec, "type", "ClusterIP");
         set(spec, "sessionAffinity", "None");
-        set(spec, "internalTrafficPolicy", "Cluster");
+        if (!spec.path("type").asText().equals("ExternalName")) {
+            set(spec, "internalTrafficPolicy", "Cluster");
+        }
         if (spec.path("clusterIP").asText("").equals("None") && !spec.has("clusterIPs")) {
             spec.putArray("clusterIPs").add("None");
         }

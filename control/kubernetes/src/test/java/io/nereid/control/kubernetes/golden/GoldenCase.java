@@ -21,6 +21,9 @@ import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.knative.KnativeNetwork;
+import io.nereid.control.kubernetes.knative.KnativePlan;
+import io.nereid.control.kubernetes.knative.KnativePlanner;
 import io.nereid.control.kubernetes.localmodel.NodeCachePlan;
 import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
@@ -283,7 +286,7 @@ final class GoldenCase {
         for (int round = 0; changed && round < ROUNDS; round++) {
             changed = false;
             for (String name : services.keySet()) {
-                changed |= isStandard(name) && reconcile(name);
+                changed |= reconcile(name);
             }
             changed |= cluster.settle();
         }
@@ -292,16 +295,17 @@ final class GoldenCase {
         }
     }
 
-    /** Whether the planner is asked: the mode of a service that runs stays, whatever the default becomes. */
+    /** The mode of a service that runs stays, whatever the default becomes. */
     private boolean isStandard(String name) {
-        String annotated = services.get(name)
+        String annotated = Objects.requireNonNull(services.get(name))
                 .at("/metadata/annotations")
                 .path("serving.kserve.io/deploymentMode")
                 .asText("");
-        return statuses.containsKey(name)
-                || annotated.equals("Standard")
-                || annotated.isEmpty()
-                        && config.deploy().defaultDeploymentMode() == InferenceServiceConfig.DeploymentMode.STANDARD;
+        ObjectNode status = statuses.get(name);
+        String mode = status == null ? annotated : status.path("deploymentMode").asText();
+        return mode.isEmpty()
+                ? config.deploy().defaultDeploymentMode() == InferenceServiceConfig.DeploymentMode.STANDARD
+                : mode.equals("Standard");
     }
 
     private boolean reconcile(String name) {
@@ -322,21 +326,36 @@ final class GoldenCase {
                 account -> cluster.objects.get("ServiceAccount/" + account),
                 operatorConfigMaps::get);
         NodeCachePlan cached = NodeCachePlan.of(groups, caches, List.copyOf(services.values()));
-        StandardPlan plan = StandardPlanner.plan(
-                cached.annotated(Objects.requireNonNull(services.get(name))),
-                catalog,
-                observed,
-                Instant.parse("2026-01-01T00:00:00Z"));
-        boolean changed = !plan.status().equals(status);
-        statuses.put(name, plan.status().deepCopy());
+        ObjectNode service = cached.annotated(Objects.requireNonNull(services.get(name)));
+        Instant now = Instant.parse("2026-01-01T00:00:00Z");
+        if (!isStandard(name)) {
+            KnativePlan plan = KnativePlanner.plan(
+                    service, catalog, observed, new KnativeNetwork(true, () -> List.of("example.com")), now);
+            return carriedOut(name, owned, plan.objects(), plan.objects(), plan.status(), plan.events());
+        }
+        StandardPlan plan = StandardPlanner.plan(service, catalog, observed, now);
+        return carriedOut(name, owned, plan.objects(), plan.bare(), plan.status(), plan.events());
+    }
+
+    private boolean carriedOut(
+            String name,
+            Map<String, ObjectNode> owned,
+            List<ObjectNode> objects,
+            List<ObjectNode> bareObjects,
+            ObjectNode planned,
+            List<Plan.Event> happened) {
+        ObjectNode status = statuses.get(name);
+        boolean changed = !planned.equals(status);
+        statuses.put(name, planned.deepCopy());
         Set<String> desired = new LinkedHashSet<>();
-        for (int i = 0; i < plan.objects().size(); i++) {
-            ObjectNode object = plan.objects().get(i);
+        for (int i = 0; i < objects.size(); i++) {
+            ObjectNode object = objects.get(i);
             desired.add(Trees.key(object));
             made.add(Trees.key(object));
-            ObjectNode bare = plan.bare().get(i);
+            ObjectNode bare = bareObjects.get(i);
             // a Deployment that stays is the one that is there, with what its pods have got
-            boolean kept = object == bare && object.path("kind").asText().equals("Deployment");
+            boolean kept = object == owned.get(Trees.key(object))
+                    || object == bare && object.path("kind").asText().equals("Deployment");
             changed |= !kept && cluster.apply(object, bare);
         }
         for (String key : owned.keySet()) {
@@ -345,7 +364,7 @@ final class GoldenCase {
                 changed = true;
             }
         }
-        for (Plan.Event event : plan.events()) {
+        for (Plan.Event event : happened) {
             events.add(new String[] {"InferenceService/" + name, event.type(), event.reason(), event.message()});
         }
         return changed;

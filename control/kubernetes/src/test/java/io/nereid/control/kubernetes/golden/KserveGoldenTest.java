@@ -26,7 +26,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
 /**
- * Compares the objects, pods, statuses and events of Standard mode with what KServe's own controller made of the same
+ * Compares the objects, pods, statuses and events of services with what KServe's own controller made of the same
  * inputs, stage by stage. {@code NEREID_KSERVE_GOLDENS} names the directory of the recordings; without it and without
  * one at the usual place the test is skipped. Every difference stands in {@code golden/differences.txt} with its reason:
  * one that is not listed fails the test, and so does a listed one that no longer occurs. {@code
@@ -38,7 +38,7 @@ class KserveGoldenTest {
     private record Listed(Pattern cases, Pattern path, String reason, String line) {}
 
     @TestFactory
-    Stream<DynamicTest> everyStandardCaseIsAsByKserveButForListedDifferences() throws IOException {
+    Stream<DynamicTest> everyCaseIsAsByKserveButForListedDifferences() throws IOException {
         Path directory = directory();
         Assumptions.assumeTrue(
                 directory != null, "SKIPPED: no recordings of KServe; set NEREID_KSERVE_GOLDENS to their directory");
@@ -48,7 +48,6 @@ class KserveGoldenTest {
         List<String> names;
         try (Stream<Path> files = Files.list(directory.resolve("shared/inputs"))) {
             names = files.map(file -> file.getFileName().toString().replace(".yaml", ""))
-                    .filter(name -> !name.startsWith("kn-"))
                     .sorted()
                     .toList();
         }

@@ -25,6 +25,10 @@ final class SimulatedCluster {
 
     final List<ObjectNode> pods = new ArrayList<>();
     boolean cordoned = true;
+
+    /** How often the specifications of objects have changed, which numbers Knative's revisions. */
+    private final Map<String, Integer> generations = new TreeMap<>();
+
     private int clock;
 
     void put(ObjectNode object) {
@@ -33,6 +37,7 @@ final class SimulatedCluster {
     }
 
     void remove(String key) {
+        generations.remove(key);
         objects.remove(key);
         bare.remove(key);
     }
@@ -53,6 +58,9 @@ final class SimulatedCluster {
         ObjectNode same = there == null ? Trees.object() : there.deepCopy();
         same.remove("status");
         boolean changed = !same.equals(whole) || !plain.equals(bare.get(key));
+        if (there != null && !there.path("spec").equals(whole.path("spec"))) {
+            generations.merge(key, 2, (count, first) -> count + 1);
+        }
         if (there != null && there.has("status")) {
             whole.set("status", there.get("status"));
         }
@@ -75,6 +83,9 @@ final class SimulatedCluster {
             if (object.path("kind").asText().equals("HTTPRoute")) {
                 accept(object);
             }
+            if (Trees.kind(object).equals(Trees.KNATIVE_SERVICE) && !cordoned) {
+                revision(object, generations.getOrDefault(key, 1));
+            }
         });
         pods.removeIf(one -> !deployments.containsKey(one.path("of").asText()));
         deployments.forEach(this::deployment);
@@ -88,6 +99,31 @@ final class SimulatedCluster {
         ObjectNode parent = status.putArray("parents").addObject();
         for (String type : List.of("Accepted", "ResolvedRefs")) {
             Trees.list(parent, "conditions").addObject().put("type", type).put("status", "True");
+        }
+    }
+
+    /** What Knative Serving does: a revision for each specification, ready at once. */
+    private static void revision(ObjectNode service, int generation) {
+        JsonNode meta = service.path("metadata");
+        String name = meta.path("name").asText();
+        String host = name + "." + meta.path("namespace").asText();
+        String latest = name + String.format(java.util.Locale.ROOT, "-%05d", generation);
+        ObjectNode status = service.putObject("status");
+        status.put("url", "http://" + host + ".example.com");
+        status.putObject("address").put("url", "http://" + host + ".svc.cluster.local");
+        status.put("latestCreatedRevisionName", latest).put("latestReadyRevisionName", latest);
+        for (String type : List.of("Ready", "RoutesReady", "ConfigurationsReady")) {
+            Trees.list(status, "conditions").addObject().put("type", type).put("status", "True");
+        }
+        for (JsonNode wanted : service.at("/spec/traffic")) {
+            ObjectNode target = Trees.list(status, "traffic").addObject();
+            target.setAll((ObjectNode) wanted.deepCopy());
+            if (wanted.path("latestRevision").asBoolean()) {
+                target.put("revisionName", latest);
+            }
+            if (wanted.has("tag")) {
+                target.put("url", "http://" + wanted.path("tag").asText() + "-" + host + ".example.com");
+            }
         }
     }
 

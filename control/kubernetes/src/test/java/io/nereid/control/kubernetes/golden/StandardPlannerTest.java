@@ -180,6 +180,44 @@ class StandardPlannerTest {
     }
 
     @Test
+    void metricsOfPodsGetACollectorForTheScalerOfKeda() {
+        ObjectNode played =
+                play(IRIS.replace("metadata: {name: iris}", """
+                    metadata: {name: iris, annotations: {serving.kserve.io/autoscalerClass: keda}}\
+                    """).replace("    minReplicas:" + " 4\n", """
+                    minReplicas: 1
+                    autoScaling:
+                      metrics:
+                      - type: PodMetric
+                        podmetric:
+                          metric: {backend: opentelemetry, metricNames: [queue, tokens], query: tokens}
+                          target: {type: Value, value: "4"}
+                """), "");
+        ObjectNode collector = (ObjectNode) object(played, 0, "OpenTelemetryCollector/iris-predictor");
+        assertThat(collector.at("/metadata").has("labels")).isFalse();
+        JsonNode spec = collector.path("spec");
+        assertThat(spec.path("mode").asText()).isEqualTo("sidecar");
+        assertThat(spec.at("/resources/limits/cpu").asText()).isEqualTo("1");
+        JsonNode config = spec.path("config");
+        assertThat(config.at("/receivers/prometheus/config/scrape_configs").toString())
+                .isEqualTo(
+                        "[{\"job_name\":\"otel-collector\",\"scrape_interval\":\"5s\",\"static_configs\":[{\"targets\":"
+                                + "[\"localhost:8080\"]}]}]");
+        assertThat(config.at("/exporters/otlp/endpoint").asText()).isEqualTo("keda-otel-scaler.keda.svc:4317");
+        assertThat(config.at("/processors/filter~1metrics/metrics/include/metric_names")
+                        .toString())
+                .isEqualTo("[\"queue\",\"tokens\"]");
+        assertThat(config.at("/processors/transform/metric_statements/0/statements/1")
+                        .asText())
+                .isEqualTo("set(attributes[\"deployment\"], resource.attributes[\"k8s.deployment.name\"])");
+        assertThat(config.at("/service/pipelines/metrics/processors")).hasSize(3);
+        assertThat(object(played, 0, "ScaledObject/iris-predictor")
+                        .at("/spec/triggers/0/metadata/metricQuery")
+                        .asText())
+                .isEqualTo("sum(tokens{namespace=\"team\", deployment=\"iris-predictor\"})");
+    }
+
+    @Test
     void theCatalogueHasKservesRuntimes() {
         assertThat(KserveCatalog.runtimes())
                 .extracting(one -> one.name())

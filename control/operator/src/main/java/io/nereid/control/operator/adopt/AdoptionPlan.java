@@ -16,6 +16,9 @@ import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.kubernetes.apply.OwnedFields;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
+import io.nereid.control.kubernetes.knative.KnativeNetwork;
+import io.nereid.control.kubernetes.knative.KnativePlan;
+import io.nereid.control.kubernetes.knative.KnativePlanner;
 import io.nereid.control.kubernetes.standard.StandardPlan;
 import io.nereid.control.kubernetes.standard.StandardPlanner;
 import io.nereid.control.operator.adopt.ServiceAdoption.Template;
@@ -107,7 +110,10 @@ public final class AdoptionPlan {
                     ClusterKinds.SERVICE,
                     ClusterKinds.INGRESS,
                     ClusterKinds.HTTP_ROUTE,
-                    ClusterKinds.SCALED_OBJECT)) {
+                    ClusterKinds.SCALED_OBJECT,
+                    ClusterKinds.KNATIVE_SERVICE,
+                    ClusterKinds.VIRTUAL_SERVICE,
+                    ClusterKinds.OPEN_TELEMETRY_COLLECTOR)) {
                 if (client.has(kind)) {
                     list(kind, namespace).forEach(this::own);
                 }
@@ -173,14 +179,7 @@ public final class AdoptionPlan {
             return standard(service, namespace, name, catalog);
         }
         if (mode == DeploymentMode.KNATIVE) {
-            return new ServiceAdoption(
-                    namespace,
-                    name,
-                    "Knative",
-                    Template.NONE,
-                    List.of(),
-                    "Knative's objects go first: kubectl delete ksvc -n " + namespace + " -l " + SERVICE_LABEL + "="
-                            + name);
+            return knative(service, namespace, name, catalog);
         }
         return new ServiceAdoption(
                 namespace,
@@ -191,19 +190,80 @@ public final class AdoptionPlan {
                 "the operator does not carry out this mode; set the annotation " + MODE + " to Standard or Knative");
     }
 
+    /** A service with Knative Services keeps them, if the operator's webhook completes their pods. */
+    private ServiceAdoption knative(ObjectNode service, String namespace, String name, RuntimeCatalog catalog) {
+        Map<String, ObjectNode> stored =
+                owned.getOrDefault(service.path("metadata").path("uid").asText(), Map.of());
+        boolean carried =
+                stored.values().stream().anyMatch(one -> Trees.kind(one).equals(Trees.KNATIVE_SERVICE));
+        if (carried && !stay) {
+            return new ServiceAdoption(
+                    namespace,
+                    name,
+                    "Knative",
+                    Template.NONE,
+                    List.of(),
+                    "there is no webhook that completes the pods of Knative Services; they go first: kubectl delete"
+                            + " ksvc -n "
+                            + namespace + " -l " + SERVICE_LABEL + "=" + name);
+        }
+        if (!carried) {
+            return new ServiceAdoption(namespace, name, "Knative", Template.NONE, List.of(), "");
+        }
+        KnativePlan plan = KnativePlanner.plan(
+                service,
+                catalog,
+                observed(service, namespace, name, stored),
+                new KnativeNetwork(client.has(ClusterKinds.VIRTUAL_SERVICE), List::of),
+                Instant.ofEpochMilli(Clock.system().millis()));
+        List<String> changes = new ArrayList<>();
+        Template template = Template.KEPT;
+        String reason = "";
+        Set<String> wanted = new HashSet<>();
+        for (ObjectNode object : plan.objects()) {
+            String key = Trees.key(object);
+            wanted.add(key);
+            ObjectNode before = stored.get(key);
+            String changed = before == null ? "is made" : ApplyDifference.changed(object, before);
+            if (changed == null) {
+                continue;
+            }
+            if (changed.startsWith("spec.template")) {
+                template = Template.ROLLS;
+                reason = label(object) + ": " + changed;
+            }
+            changes.add(label(object) + ": " + changed);
+        }
+        removed(stored, wanted, changes);
+        return new ServiceAdoption(namespace, name, "Knative", template, changes, reason);
+    }
+
+    private ObservedCluster observed(
+            ObjectNode service, String namespace, String name, Map<String, ObjectNode> stored) {
+        return new ObservedCluster(
+                stored,
+                pods.getOrDefault(namespace + "/" + name, List.of()),
+                service.path("status"),
+                secret -> client.get(ResourceKinds.SECRET, namespace, secret),
+                account -> client.get(ResourceKinds.SERVICE_ACCOUNT, namespace, account),
+                map -> client.get(ResourceKinds.CONFIG_MAP, settings, map));
+    }
+
+    private static void removed(Map<String, ObjectNode> stored, Set<String> wanted, List<String> changes) {
+        stored.forEach((key, object) -> {
+            if (!wanted.contains(key)) {
+                changes.add(label(object) + ": is removed");
+            }
+        });
+    }
+
     private ServiceAdoption standard(ObjectNode service, String namespace, String name, RuntimeCatalog catalog) {
         Map<String, ObjectNode> stored =
                 owned.getOrDefault(service.path("metadata").path("uid").asText(), Map.of());
         StandardPlan plan = StandardPlanner.plan(
                 service,
                 catalog,
-                new ObservedCluster(
-                        stored,
-                        pods.getOrDefault(namespace + "/" + name, List.of()),
-                        service.path("status"),
-                        secret -> client.get(ResourceKinds.SECRET, namespace, secret),
-                        account -> client.get(ResourceKinds.SERVICE_ACCOUNT, namespace, account),
-                        map -> client.get(ResourceKinds.CONFIG_MAP, settings, map)),
+                observed(service, namespace, name, stored),
                 Instant.ofEpochMilli(Clock.system().millis()));
         List<String> changes = new ArrayList<>();
         Template template = Template.NONE;
@@ -239,11 +299,7 @@ public final class AdoptionPlan {
                 changes.add(label(object) + ": " + changed);
             }
         }
-        stored.forEach((key, object) -> {
-            if (!wanted.contains(key)) {
-                changes.add(label(object) + ": is removed");
-            }
-        });
+        removed(stored, wanted, changes);
         return new ServiceAdoption(namespace, name, "Standard", template, changes, reason);
     }
 
@@ -254,7 +310,6 @@ public final class AdoptionPlan {
     }
 
     private static String label(ObjectNode object) {
-        return object.path("kind").asText() + " "
-                + object.path("metadata").path("name").asText();
+        return Trees.kind(object) + " " + object.path("metadata").path("name").asText();
     }
 }

@@ -20,6 +20,11 @@ public final class ClusterKinds {
     public static final ResourceKind INGRESS = kind("networking.k8s.io", "v1", "Ingress", "ingresses");
     public static final ResourceKind HTTP_ROUTE = kind("gateway.networking.k8s.io", "v1", "HTTPRoute", "httproutes");
     public static final ResourceKind SCALED_OBJECT = kind("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects");
+    public static final ResourceKind KNATIVE_SERVICE = kind("serving.knative.dev", "v1", "Service", "services");
+    public static final ResourceKind VIRTUAL_SERVICE =
+            kind("networking.istio.io", "v1beta1", "VirtualService", "virtualservices");
+    public static final ResourceKind OPEN_TELEMETRY_COLLECTOR =
+            kind("opentelemetry.io", "v1beta1", "OpenTelemetryCollector", "opentelemetrycollectors");
     public static final ResourceKind VALIDATING_WEBHOOK_CONFIGURATION = ofCluster(
             "admissionregistration.k8s.io", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations");
     public static final ResourceKind MUTATING_WEBHOOK_CONFIGURATION =

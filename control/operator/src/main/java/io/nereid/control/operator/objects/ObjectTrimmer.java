@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.kubernetes.apply.OwnedFields;
+import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.install.BuiltInResources;
 import java.util.List;
@@ -26,8 +27,13 @@ public final class ObjectTrimmer {
     private static final String INITIALIZERS = "initContainerStatuses";
 
     /** Kinds whose statuses change without an effect on the services. */
-    private static final Set<String> STATUS_UNUSED =
-            Set.of("HorizontalPodAutoscaler", "ScaledObject", "Service", "Ingress");
+    private static final Set<String> STATUS_UNUSED = Set.of(
+            "HorizontalPodAutoscaler",
+            "ScaledObject",
+            "Service",
+            "Ingress",
+            "VirtualService",
+            "OpenTelemetryCollector");
 
     private ObjectTrimmer() {}
 
@@ -58,7 +64,7 @@ public final class ObjectTrimmer {
             }
         });
         metadata.set("managedFields", fields);
-        if (STATUS_UNUSED.contains(object.path("kind").asText())) {
+        if (STATUS_UNUSED.contains(Trees.kind(object))) {
             object.remove("status");
         }
         object.path("status").path("conditions").forEach(condition -> {

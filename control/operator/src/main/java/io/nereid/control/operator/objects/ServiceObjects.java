@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.store.ResourceStore.Change;
+import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
 import io.nereid.control.operator.cluster.ObjectCache;
@@ -37,6 +38,13 @@ public final class ServiceObjects implements AutoCloseable {
 
     private static final String OF_GRAPH = "serving.kserve.io/inferencegraph";
 
+    private static final List<ResourceKind> EXTENSIONS = List.of(
+            ClusterKinds.HTTP_ROUTE,
+            ClusterKinds.SCALED_OBJECT,
+            ClusterKinds.KNATIVE_SERVICE,
+            ClusterKinds.VIRTUAL_SERVICE,
+            ClusterKinds.OPEN_TELEMETRY_COLLECTOR);
+
     private final ClusterClient client;
     private final Set<String> namespaces;
     private final List<ObjectCache> caches = new ArrayList<>();
@@ -54,7 +62,8 @@ public final class ServiceObjects implements AutoCloseable {
 
     /** An object in a cache. */
     private record Place(ObjectCache cache, String namespace, String name) {
-        @Nullable ObjectNode object() {
+        @Nullable
+        ObjectNode object() {
             return cache.get(namespace, name);
         }
     }
@@ -65,8 +74,7 @@ public final class ServiceObjects implements AutoCloseable {
     public record ObjectKey(String kind, String name) {
         static ObjectKey of(ObjectNode object) {
             return new ObjectKey(
-                    object.path("kind").asText(),
-                    object.path("metadata").path("name").asText());
+                    Trees.kind(object), object.path("metadata").path("name").asText());
         }
     }
 
@@ -95,11 +103,14 @@ public final class ServiceObjects implements AutoCloseable {
         for (ResourceKind kind : List.of(ClusterKinds.SERVICE, ClusterKinds.INGRESS)) {
             caches.add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned));
         }
-        for (ResourceKind kind : List.of(ClusterKinds.HTTP_ROUTE, ClusterKinds.SCALED_OBJECT)) {
+        for (ResourceKind kind : EXTENSIONS) {
             if (client.has(kind)) {
                 caches.add(new ObjectCache(client, kind, namespaces, "", ObjectTrimmer::owned));
             } else {
-                LOG.info("the cluster has no {}; services that need them say so in their status", kind.kind());
+                LOG.info(
+                        "the cluster has no {}.{}; services that need them say so in their status",
+                        kind.plural(),
+                        kind.group());
             }
         }
         ObjectCache podCache = new ObjectCache(client, ClusterKinds.POD, namespaces, OF_SERVICE, ObjectTrimmer::pod);
@@ -159,6 +170,11 @@ public final class ServiceObjects implements AutoCloseable {
             return all.isEmpty() ? null : all;
         });
         listener.changed(false, namespace, service);
+    }
+
+    /** Whether the cluster had a kind of an extension when the watches started. */
+    public boolean has(ResourceKind kind) {
+        return find(kind.apiVersion(), kind.kind()) != null;
     }
 
     /** Returns the objects that the owner of a uid controls. */
