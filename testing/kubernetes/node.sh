@@ -4,9 +4,10 @@
 #
 #   node.sh check                            exit status 0 when containers can run on this machine; otherwise it prints why not
 #   node.sh build                            builds the kubelet and fetches Debian's packages once (about 5 minutes on two idle cores)
-#   node.sh start DIR NAME NUMBER KUBECONFIG IMAGE=ARCHIVE...
+#   node.sh start DIR NAME NUMBER OWNER KUBECONFIG IMAGE=ARCHIVE...
 #                                            starts a node whose state is in DIR and whose pods have addresses in 10.244.(100 + NUMBER).0/24,
-#                                            with images from archives, each of one image. It runs under network.sh
+#                                            with images from archives, each of one image. It runs under network.sh, and stops when the
+#                                            process OWNER has ended
 #   node.sh stop DIR                         ends the containers and the node, and removes what it has made
 #   node.sh images DIR                       makes images for it in DIR: pause.tar, the sandbox; model.tar, a model for modelcars
 #   node.sh test [PYTEST OPTION...]          runs testing/conformance/clients/test_node.py on two nodes: about five minutes. It ends with 77
@@ -212,8 +213,8 @@ import() {
 start() {
     mkdir -p "$1"
     dir=$(cd "$1" && pwd)
-    local name=$2 number=$3 kubeconfig=$4 archive setting
-    shift 4
+    local name=$2 number=$3 owner=$4 kubeconfig=$5 archive setting
+    shift 5
     [ -x "$kubelet" ] && [ -d "$system" ] || fail "the node is not built (run: testing/kubernetes/node.sh build)"
     group=nereid-$name-$$
     mkdir -p "$dir/cni" "$dir/plugins"
@@ -225,6 +226,8 @@ start() {
     # The kubelet writes links there, whatever its folder is. The mount is that of the namespace of network.sh.
     mkdir -p /var/log/containers
     mountpoint -q /var/log/containers || mount -t tmpfs tmpfs /var/log/containers
+    (while kill -0 "$owner" 2>/dev/null; do sleep 1; done; [ ! -f "$dir/settings" ] || stop "$dir") >/dev/null 2>&1 </dev/null &
+    disown
     make_groups "$group"
     containerd_configuration >"$dir/containerd.toml"
     network_configuration "$number" >"$dir/cni/pods.conflist"
@@ -268,6 +271,7 @@ stop() {
     for place in $(awk -v d="$dir/" 'index($2, d) == 1 { print $2 }' /proc/mounts | sort -r); do umount -l "$place" 2>/dev/null || true; done
     remove_groups "$(cat "$dir/group")"
     while read -r setting value; do echo "$value" >"/proc/sys/$setting" 2>/dev/null || true; done <"$dir/settings"
+    rm -f "$dir/settings"
 }
 
 images() {
@@ -309,7 +313,7 @@ case "${1:-}" in
     images) images "$2" ;;
     test) shift && run_tests "$@" ;;
     *)
-        sed -n '2,17s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,18s/^# \{0,1\}//p' "$0" >&2
         exit 2
         ;;
 esac
