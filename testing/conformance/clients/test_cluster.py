@@ -39,9 +39,10 @@ def pods(plane, namespace, selector):
 class Load:
     """Calls a service all the time, over several kept-alive connections, and keeps what failed."""
 
-    def __init__(self, plane, name, threads=4):
+    def __init__(self, plane, name, threads=4, rows=((1,),)):
         self.plane = plane
         self.name = name
+        self.body = json.dumps({"instances": rows}).encode()
         self.failures = []
         self.answers = 0
         self.values = set()
@@ -56,7 +57,7 @@ class Load:
             try:
                 if connection is None:
                     connection = http.client.HTTPConnection(self.plane.host, self.plane.port, timeout=60)
-                connection.request("POST", f"/v1/models/{self.name}:predict", b'{"instances": [[1]]}', headers)
+                connection.request("POST", f"/v1/models/{self.name}:predict", self.body, headers)
                 reply = connection.getresponse()
                 body = reply.read()
                 if reply.getheader("Connection") == "close":

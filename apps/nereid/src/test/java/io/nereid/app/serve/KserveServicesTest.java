@@ -8,8 +8,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
@@ -314,6 +316,16 @@ class KserveServicesTest {
                 .replace("MEMORY", memory));
     }
 
+    private void moveFirst(String uri) throws Exception {
+        server.ok(
+                "PATCH",
+                server.controlPort,
+                ControlledServer.TRAINED + "/first",
+                "{\"spec\":{\"model\":{\"storageUri\":\"" + uri + "\"}}}",
+                "content-type",
+                MERGE);
+    }
+
     private JsonNode trainedUntil(String name, String status, String reason) throws Exception {
         return server.until(ControlledServer.TRAINED + "/" + name, one -> {
             JsonNode ready = ControlledServer.condition(one, "Ready");
@@ -356,6 +368,19 @@ class KserveServicesTest {
                 MERGE);
         assertThat(changed.statusCode()).isEqualTo(422);
         assertThat(changed.body()).contains("spec.model.memory", "cannot be changed");
+
+        // Files that cannot be loaded leave the former in place, and the status says so.
+        Path good = Path.of(URI.create(server.modelUri()));
+        Path garbled = Files.createDirectories(good.resolveSibling("garbled"));
+        Files.writeString(garbled.resolve("model.json"), "{\"learner\": 1}");
+        moveFirst(garbled.toUri().toString());
+        assertThat(ControlledServer.condition(trainedUntil("first", "False", "ModelLoadFailed"), "Ready")
+                        .path("message")
+                        .asText())
+                .endsWith("; the former model serves on");
+        server.ok("POST", server.port, path + "first:predict", ROWS);
+        moveFirst(server.modelUri());
+        trainedUntil("first", "True", "");
 
         server.ok("DELETE", server.controlPort, ControlledServer.TRAINED + "/second", "");
         trainedUntil("third", "False", "MemoryResourceNotAvailable");

@@ -173,6 +173,22 @@ public final class ModelDeployer {
                                 .anyMatch(s -> s.phase() == Phase.AVAILABLE));
     }
 
+    /**
+     * Returns why the last change of an available model was rejected, so that what it was before serves on; null when
+     * there was none, and while it is being loaded for the first time.
+     */
+    @Nullable String rejection(String managed) {
+        List<String> reasons = new ArrayList<>();
+        for (String name : names(managed)) {
+            for (ServableState s : states.getOrDefault(name, Map.of()).values()) {
+                if (s.phase() == Phase.AVAILABLE && s.reason() != null) {
+                    reasons.add(s.reason());
+                }
+            }
+        }
+        return reasons.isEmpty() ? null : String.join("; ", reasons);
+    }
+
     /** Returns why the model cannot be served; null while it is available or can become so. */
     @Nullable String failure(String managed) {
         List<String> reasons = new ArrayList<>();

@@ -63,11 +63,15 @@ public final class MultiModelRunner implements WorkloadRunner {
         TrainedModel model;
         State state = new State(Phase.LOADING, "");
         ArtifactFetcher.@Nullable Lease lease;
-        ArtifactFetcher.@Nullable Lease former;
+        /** The files that may serve until those of the lease do. */
+        final List<ArtifactFetcher.Lease> former = new ArrayList<>();
 
         @Nullable CompletableFuture<ArtifactFetcher.Lease> fetching;
 
         @Nullable ManagedModel spec;
+
+        /** Whether the specification is that of the model as it is described now. */
+        boolean current;
 
         boolean deployed;
         /** Whether the failure of this deployment is known. */
@@ -138,6 +142,7 @@ public final class MultiModelRunner implements WorkloadRunner {
 
     private void fetch(Loaded one) {
         one.timer.cancel();
+        one.current = false;
         CompletableFuture<ArtifactFetcher.Lease> before = one.fetching;
         if (before != null) {
             boolean unused = before.cancel(false);
@@ -192,12 +197,15 @@ public final class MultiModelRunner implements WorkloadRunner {
                         fail(one, FailureMessages.text(error));
                         return;
                     }
-                    if (one.former != null) {
-                        one.former.close();
+                    ArtifactFetcher.Lease before = one.lease;
+                    if (before != null && before.path().equals(lease.path())) {
+                        before.close();
+                    } else if (before != null) {
+                        one.former.add(before);
                     }
-                    one.former = one.lease;
                     one.lease = lease;
                     one.spec = result.model();
+                    one.current = true;
                     deploy(one);
                 });
     }
@@ -239,10 +247,16 @@ public final class MultiModelRunner implements WorkloadRunner {
                     release(former);
                 }
             }
+            boolean rejected = one.deployed && deployer.rejection(one.name) != null;
             one.deployed = true;
             one.failing = false;
             deployer.deploy(spec.withInstances(desired), () -> engineChanged(one));
-            engineChanged(one);
+            if (rejected) {
+                // The engine says nothing about files that it has rejected before; it does about others.
+                retryLater(one);
+            } else {
+                state(one);
+            }
         }
     }
 
@@ -259,31 +273,50 @@ public final class MultiModelRunner implements WorkloadRunner {
         if (!one.deployed) {
             return;
         }
-        String reason = deployer.failure(one.name);
-        if (deployer.available(one.name)) {
-            if (one.former != null) {
-                one.former.close();
-                one.former = null;
+        if (deployer.available(one.name) && deployer.rejection(one.name) == null && one.current) {
+            closeFormer(one);
+        }
+        state(one);
+    }
+
+    /** Takes the state of a deployed model from the engine. */
+    private void state(Loaded one) {
+        boolean available = deployer.available(one.name);
+        String reason = available ? deployer.rejection(one.name) : deployer.failure(one.name);
+        if (reason != null) {
+            if (!one.failing) {
+                one.failing = true;
+                fail(one, reason);
             }
+        } else if (available && one.current) {
+            one.failing = false;
+            one.timer.cancel();
             set(one, new State(Phase.LOADED, ""));
-        } else if (reason != null && !one.failing) {
-            one.failing = true;
-            fail(one, reason);
         }
     }
 
     private void fail(Loaded one, String reason) {
-        log.add("the model " + one.model.name() + " cannot be loaded: " + reason + "; tried again in "
-                + RETRY.toSeconds() + " s");
+        String text = one.deployed && deployer.available(one.name) ? reason + "; the former model serves on" : reason;
+        log.add("the model " + one.model.name() + " cannot be loaded: " + text + "; tried again in " + RETRY.toSeconds()
+                + " s");
+        retryLater(one);
+        set(one, new State(Phase.FAILED, text));
+    }
+
+    /** What serves meanwhile stays deployed. */
+    private void retryLater(Loaded one) {
         one.timer.cancel();
         one.timer = loop.after(RETRY, () -> {
+            if (one.deployed && deployer.available(one.name)) {
+                fetch(one);
+                return;
+            }
             if (one.deployed) {
                 one.deployed = false;
                 deployer.undeploy(one.name);
             }
             again(one);
         });
-        set(one, new State(Phase.FAILED, reason));
     }
 
     /** Fetches and deploys a model again as soon as the engine has forgotten it. */
@@ -342,10 +375,12 @@ public final class MultiModelRunner implements WorkloadRunner {
             one.lease.close();
             one.lease = null;
         }
-        if (one.former != null) {
-            one.former.close();
-            one.former = null;
-        }
+        closeFormer(one);
+    }
+
+    private static void closeFormer(Loaded one) {
+        one.former.forEach(ArtifactFetcher.Lease::close);
+        one.former.clear();
     }
 
     @Override
