@@ -65,7 +65,7 @@ class ArchitectureTest {
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config config.parameters management | base tensor observe
-        foundation/backend | io.nereid.backend | . | base tensor observe spi
+        foundation/backend | io.nereid.backend | . | base tensor observe spi device
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
         foundation/device | io.nereid.device | . | base observe

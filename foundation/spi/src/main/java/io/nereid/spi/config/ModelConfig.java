@@ -141,7 +141,7 @@ public record ModelConfig(
     public int instances() {
         long sum = 0;
         for (InstanceGroup group : instanceGroups) {
-            sum += group.passive() ? 0 : group.count();
+            sum += group.passive() ? 0 : group.instances();
         }
         return (int) Math.min(Integer.MAX_VALUE, sum);
     }
