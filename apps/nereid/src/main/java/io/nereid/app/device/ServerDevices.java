@@ -89,9 +89,6 @@ public final class ServerDevices implements AutoCloseable {
                         devices.all().size());
             }
         }
-        for (String option : flags.givenLimits()) {
-            LOG.warn("{} limits no model: no backend uses a GPU yet", option);
-        }
         return new ServerDevices(
                 devices, flags.exportsMetrics() ? new DeviceMetrics(devices, clock, flags.interval()) : null);
     }
@@ -107,6 +104,11 @@ public final class ServerDevices implements AutoCloseable {
                 + ", compute capability " + device.capability() + ", " + Units.formatBytes(device.totalBytes())
                 + (now == null || now.freeBytes() < 0 ? "" : ", " + Units.formatBytes(now.freeBytes()) + " free")
                 + (state.status() == DeviceState.Status.USABLE ? "" : "; not used: " + state.reason());
+    }
+
+    /** The GPUs, with the account of their memory. */
+    public Devices devices() {
+        return devices;
     }
 
     /** Writes the metrics of GPUs, unless the operator has switched them off. May block. */

@@ -29,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * @param platform {@code onnxruntime_onnx}, …, or empty
  * @param backend the backend's name, or empty
  * @param modelFile the file (or directory) inside a version's directory; empty for the backend's default
+ * @param capabilityFiles files that take the place of {@code modelFile} on a GPU, by its compute capability, such as
+ *     {@code 8.0}
  * @param maxBatchSize -1 when not set; 0 when the model has no batch dimension; otherwise the largest batch in rows,
  *     and the shapes of {@code inputs} and {@code outputs} exclude the batch dimension
  * @param inputs the tensors that clients send
@@ -59,6 +61,7 @@ public record ModelConfig(
         String platform,
         String backend,
         String modelFile,
+        Map<String, String> capabilityFiles,
         int maxBatchSize,
         List<TensorSpec> inputs,
         List<TensorSpec> outputs,
@@ -209,6 +212,7 @@ public record ModelConfig(
         private String platform = "";
         private String backend = "";
         private String modelFile = "";
+        private Map<String, String> capabilityFiles = Map.of();
         private int maxBatchSize = -1;
         private List<TensorSpec> inputs = List.of();
         private List<TensorSpec> outputs = List.of();
@@ -240,6 +244,7 @@ public record ModelConfig(
             platform = c.platform;
             backend = c.backend;
             modelFile = c.modelFile;
+            capabilityFiles = c.capabilityFiles;
             maxBatchSize = c.maxBatchSize;
             inputs = c.inputs;
             outputs = c.outputs;
@@ -272,6 +277,12 @@ public record ModelConfig(
         /** See {@link ModelConfig#backend}. */
         public Builder backend(String value) {
             this.backend = value;
+            return this;
+        }
+
+        /** See {@link ModelConfig#capabilityFiles}. */
+        public Builder capabilityFiles(Map<String, String> value) {
+            this.capabilityFiles = value;
             return this;
         }
 
@@ -419,6 +430,7 @@ public record ModelConfig(
                     platform,
                     backend,
                     modelFile,
+                    capabilityFiles,
                     maxBatchSize,
                     inputs,
                     outputs,

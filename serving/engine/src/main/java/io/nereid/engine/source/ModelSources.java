@@ -11,6 +11,7 @@ import io.nereid.engine.loading.EmbeddedLoader;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.lifecycle.ServableManager;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
@@ -54,18 +55,19 @@ public final class ModelSources implements AutoCloseable {
             ServableFactory servables,
             ServableManager manager,
             Clock clock) {
+        GpuInventory gpus = GpuInventory.of(options.devices());
         this.manager = manager;
         this.servables = servables;
         this.remembered = new AspiredVersionsRecorder(manager);
         this.gate = new SourceArbiter(remembered);
         this.modelList = new ModelListController(
                 new FileSystemStoragePathSource(
-                        options.servedModels(), backends, loaders, options.modelListSource(), clock),
+                        options.servedModels(), backends, loaders, options.modelListSource(), gpus, clock),
                 gate,
                 manager,
                 options);
         this.repository = new RepositorySource(
-                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), clock);
+                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), gpus, clock);
         this.others = List.copyOf(options.sources());
         this.loaders = loaders;
     }
