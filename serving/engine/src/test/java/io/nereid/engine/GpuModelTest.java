@@ -42,8 +42,8 @@ class GpuModelTest {
     private final GpuBackend backend = new GpuBackend();
     private final PuppetBackend processors = new PuppetBackend();
     private final FakeDeviceDriver driver = new FakeDeviceDriver();
-    private final Devices devices = new Devices(
-            driver, new DeviceLimits(DeviceLimits.PINNED_BYTES, Map.of(), Map.of(1, 0.5), 6, 0));
+    private final Devices devices =
+            new Devices(driver, new DeviceLimits(DeviceLimits.PINNED_BYTES, Map.of(), Map.of(1, 0.5), 6, 0));
     private Engine engine;
 
     @TempDir
@@ -131,8 +131,9 @@ class GpuModelTest {
         assertThat(backend.placements)
                 .extracting(InstancePlacement::name)
                 .containsExactly("m_0_0_gpu0", "m_0_0_gpu1", "m_0_1_gpu0", "m_0_1_gpu1", "m_1_0_gpu1");
-        assertThat(backend.placements).extracting(p -> p.gpu().uuid()).containsExactly(
-                "GPU-0", "GPU-1", "GPU-0", "GPU-1", "GPU-1");
+        assertThat(backend.placements)
+                .extracting(p -> p.gpu().uuid())
+                .containsExactly("GPU-0", "GPU-1", "GPU-0", "GPU-1", "GPU-1");
         assertThat(get(infer("m"))).isEqualTo(7);
         Map<String, Object> document = engine.config(ModelRef.latest("m")).document();
         assertThat(String.valueOf(document.get("instance_group")))

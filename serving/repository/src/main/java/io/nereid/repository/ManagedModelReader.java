@@ -3,8 +3,8 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.config.GpuInventory;
+import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.BackendSelector;
 import io.nereid.repository.layout.Fingerprint;
 import io.nereid.repository.layout.RepositoryLayout;

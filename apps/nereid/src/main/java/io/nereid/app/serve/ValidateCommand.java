@@ -127,7 +127,8 @@ public final class ValidateCommand implements Callable<Integer> {
     private void models(@Nullable Path models, @Nullable Path list, ValidationReport report) {
         if (assumedGpus != null && list != null) {
             throw ServingException.invalidArgument(
-                    "--assume-gpus is for a directory of models, not for a list", "leave it out, or name the directory");
+                    "--assume-gpus is for a directory of models, not for a list",
+                    "leave it out, or name the directory");
         }
         if (models != null && list == null) {
             directory(models, report);
@@ -254,8 +255,8 @@ public final class ValidateCommand implements Callable<Integer> {
             ServerDevices found = ServerDevices.open(plugins.deviceProviders(), new DeviceFlags(), Clock.system());
             try {
                 Devices devices = found == null ? null : found.devices();
-                problems = new ArrayList<>(
-                        new RepositoryValidator(backends, GpuInventory.of(devices)).validate(models));
+                problems =
+                        new ArrayList<>(new RepositoryValidator(backends, GpuInventory.of(devices)).validate(models));
                 if (!filesOnly) {
                     List<Problem> known = List.copyOf(problems);
                     problems.addAll(

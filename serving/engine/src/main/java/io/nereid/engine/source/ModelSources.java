@@ -11,11 +11,11 @@ import io.nereid.engine.loading.EmbeddedLoader;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.lifecycle.ServableManager;
-import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.SourceArbiter;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -67,7 +67,12 @@ public final class ModelSources implements AutoCloseable {
                 manager,
                 options);
         this.repository = new RepositorySource(
-                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), gpus, clock);
+                options.repositories(),
+                backends,
+                loaders,
+                options.repository().withScratch(options.scratch()),
+                gpus,
+                clock);
         this.others = List.copyOf(options.sources());
         this.loaders = loaders;
     }

@@ -64,8 +64,7 @@ public final class GpuInventory {
     public static GpuInventory assumed(int count, int major, int minor) {
         List<Device> devices = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            devices.add(new Device(
-i, "GPU-assumed-" + i, "assumed GPU", major, minor, 0, null));
+            devices.add(new Device(i, "GPU-assumed-" + i, "assumed GPU", major, minor, 0, null));
         }
         DeviceLimits limits = DeviceLimits.DEFAULT;
         return new GpuInventory(

@@ -43,10 +43,7 @@ final class InstanceGroupReader {
         if (kind == Kind.GPU && !gpus.supported()) {
             error(g.place("kind"), who + "has kind KIND_GPU but server does not support GPUs", NO_GPU);
         } else if (kind == Kind.GPU && gpus.checked() && gpus.usable().isEmpty()) {
-            error(
-                    g.place("kind"),
-                    who + "has kind KIND_GPU but no GPUs are available",
-                    "use KIND_CPU or KIND_AUTO");
+            error(g.place("kind"), who + "has kind KIND_GPU but no GPUs are available", "use KIND_CPU or KIND_AUTO");
         }
         boolean processors = kind == Kind.CPU || (kind == Kind.AUTO && !gpus.supported());
         if (g.has("gpus") && (processors || kind == Kind.MODEL)) {

@@ -53,8 +53,7 @@ public final class InstanceGroupResolver {
             Kind kind = group.kind() == Kind.AUTO ? (there && unable == null ? Kind.GPU : Kind.CPU) : group.kind();
             if (kind == Kind.GPU) {
                 checkGpu(who, group, backend, unable, gpus);
-                groups.add(group.placed(
-                        Kind.GPU, group.count(), group.gpus().isEmpty() ? all : group.gpus()));
+                groups.add(group.placed(Kind.GPU, group.count(), group.gpus().isEmpty() ? all : group.gpus()));
             } else if (!group.gpus().isEmpty()) {
                 throw ServingException.invalidArgument(
                         who + "has kind KIND_" + kind + " but specifies one or more GPUs"
@@ -75,7 +74,8 @@ public final class InstanceGroupResolver {
         }
         for (int ordinal : group.gpus()) {
             if (gpus.find(ordinal) == null) {
-                throw ServingException.invalidArgument(who + gpus.invalid(ordinal), "name one of these, or none for all");
+                throw ServingException.invalidArgument(
+                        who + gpus.invalid(ordinal), "name one of these, or none for all");
             }
         }
         if (gpus.usable().isEmpty()) {

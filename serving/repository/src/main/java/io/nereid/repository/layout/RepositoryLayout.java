@@ -281,8 +281,8 @@ public final class RepositoryLayout {
         Path configFile = configFile(entry.directory());
         if (json != null) {
             text = json;
-            ModelConfigReader.Result result =
-                    ModelConfigReader.readJson(file, json, entry.directory(), entry.name(), entry.named(), gpus, problems);
+            ModelConfigReader.Result result = ModelConfigReader.readJson(
+                    file, json, entry.directory(), entry.name(), entry.named(), gpus, problems);
             config = result.config();
             platformAt = result.platformAt();
             backendAt = result.backendAt();
@@ -293,7 +293,8 @@ public final class RepositoryLayout {
                 ModelConfigReader.Result result = entry.served() == null && !entry.placed()
                         ? ModelConfigReader.read(
                                 configFile, text, entry.directory(), entry.name(), entry.named(), gpus, problems)
-                        : ModelConfigReader.readNamed(configFile, text, entry.directory(), entry.name(), gpus, problems);
+                        : ModelConfigReader.readNamed(
+                                configFile, text, entry.directory(), entry.name(), gpus, problems);
                 config = result.config();
                 platformAt = result.platformAt();
                 backendAt = result.backendAt();

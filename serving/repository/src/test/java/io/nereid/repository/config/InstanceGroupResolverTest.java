@@ -91,7 +91,8 @@ class InstanceGroupResolverTest {
         ModelConfigReader.check(placed, model, TWO, problems);
         assertThat(problems.list()).isEmpty();
         Map<String, Object> document = ModelConfigDocument.of(placed);
-        assertThat(document.toString()).contains("KIND_" + placed.instanceGroups().get(0).kind());
+        assertThat(document.toString())
+                .contains("KIND_" + placed.instanceGroups().get(0).kind());
     }
 
     @Test
@@ -117,10 +118,10 @@ class InstanceGroupResolverTest {
                 "gpu | 0 | kind: KIND_GPU | has kind KIND_GPU but no GPUs are available",
                 "gpu | 2 | kind: KIND_GPU gpus: 2 | specifies invalid or unsupported gpu id 2. GPUs with at least the"
                         + " minimum required CUDA compute compatibility of 6.0 are: 0 1",
-                "cpu | 2 | kind: KIND_GPU | has kind KIND_GPU but backend 'onnxruntime' cannot run on a GPU: its library"
-                        + " computes on processors only",
-                "cpu | 2 | gpus: 0 | has kind KIND_CPU but specifies one or more GPUs; backend 'onnxruntime': its library"
-                        + " computes on processors only",
+                "cpu | 2 | kind: KIND_GPU | has kind KIND_GPU but backend 'onnxruntime' cannot run on a GPU: its"
+                        + " library computes on processors only",
+                "cpu | 2 | gpus: 0 | has kind KIND_CPU but specifies one or more GPUs; backend 'onnxruntime': its"
+                        + " library computes on processors only",
                 "gpu | -1 | kind: KIND_GPU | has kind KIND_GPU but server does not support GPUs",
             })
     void whatCannotBeThereIsRefusedByName(String backend, int gpus, String group, String message) {
