@@ -75,8 +75,8 @@ class ArchitectureTest {
         serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
         serving/scheduling | io.nereid.scheduling | . admission execution factory objective | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
-            observe spi backend
-        serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \
+            observe spi backend device
+        serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend device tfdata \
             lifecycle scheduling repository
         backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi backend
         backends/java | io.nereid.backends.java | . | base tensor observe spi backend

@@ -83,6 +83,62 @@ public record ModelConfig(
         Map<String, String> metricTags,
         Map<String, List<Double>> histogramBuckets,
         Map<String, Object> document) {
+    /** A configuration with one file for all GPUs. */
+    public ModelConfig(
+            String name,
+            String platform,
+            String backend,
+            String modelFile,
+            int maxBatchSize,
+            List<TensorSpec> inputs,
+            List<TensorSpec> outputs,
+            List<BatchInput> batchInputs,
+            List<BatchOutput> batchOutputs,
+            VersionPolicy versionPolicy,
+            @Nullable DynamicBatching batching,
+            @Nullable SequenceBatching sequence,
+            @Nullable EnsembleScheduling ensemble,
+            QueuePolicy queue,
+            List<InstanceGroup> instanceGroups,
+            boolean decoupled,
+            boolean responseCache,
+            Map<String, String> parameters,
+            Map<String, List<String>> labels,
+            List<WarmupSample> warmups,
+            OptimizationPolicy optimization,
+            List<String> operatorLibraries,
+            Map<String, String> metricTags,
+            Map<String, List<Double>> histogramBuckets,
+            Map<String, Object> document) {
+        this(
+                name,
+                platform,
+                backend,
+                modelFile,
+                Map.of(),
+                maxBatchSize,
+                inputs,
+                outputs,
+                batchInputs,
+                batchOutputs,
+                versionPolicy,
+                batching,
+                sequence,
+                ensemble,
+                queue,
+                instanceGroups,
+                decoupled,
+                responseCache,
+                parameters,
+                labels,
+                warmups,
+                optimization,
+                operatorLibraries,
+                metricTags,
+                histogramBuckets,
+                document);
+    }
+
     /** A configuration in which only the name is set. */
     public static ModelConfig unspecified(String name) {
         return builder(name).build();

@@ -33,7 +33,7 @@ class InstanceGroupResolverTest {
     @TempDir
     Path model;
 
-    private record GpuBackend() implements Backend {
+    private record CapableBackend() implements Backend {
         @Override
         public String name() {
             return "gpu";
@@ -83,7 +83,7 @@ class InstanceGroupResolverTest {
             })
     void groupsAreOnTheGpusThatTheyName(@Nullable String groups, String names) {
         ModelConfig given = config(groups == null ? "" : "instance_group [ " + groups + " ]");
-        ModelConfig placed = InstanceGroupResolver.resolve(given, new GpuBackend(), TWO);
+        ModelConfig placed = InstanceGroupResolver.resolve(given, new CapableBackend(), TWO);
         assertThat(names(placed)).containsExactly(names.split(" "));
         assertThat(placed.instances()).isEqualTo(names.split(" ").length);
         // What a client gets as the configuration is read as the same configuration.
@@ -99,8 +99,8 @@ class InstanceGroupResolverTest {
     void withoutAGpuOrABackendForItAutomaticGroupsAreOnProcessors() {
         ModelConfig given = config("instance_group { count: 3 }");
         for (ModelConfig placed : List.of(
-                InstanceGroupResolver.resolve(given, new GpuBackend(), GpuInventory.NONE),
-                InstanceGroupResolver.resolve(given, new GpuBackend(), GpuInventory.assumed(2, 5, 2)),
+                InstanceGroupResolver.resolve(given, new CapableBackend(), GpuInventory.NONE),
+                InstanceGroupResolver.resolve(given, new CapableBackend(), GpuInventory.assumed(2, 5, 2)),
                 InstanceGroupResolver.resolve(given, Fakes.ONNX, TWO))) {
             assertThat(placed.instanceGroups()).hasSize(1);
             assertThat(placed.instanceGroups().get(0).kind()).isEqualTo(InstanceGroup.Kind.CPU);
@@ -128,7 +128,7 @@ class InstanceGroupResolverTest {
         ModelConfig given = config("instance_group { " + group + " }");
         assertThatThrownBy(() -> InstanceGroupResolver.resolve(
                         given,
-                        backend.equals("gpu") ? new GpuBackend() : Fakes.ONNX,
+                        backend.equals("gpu") ? new CapableBackend() : Fakes.ONNX,
                         gpus < 0 ? GpuInventory.NONE : GpuInventory.assumed(gpus)))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.remedy()).isNotBlank())
@@ -139,7 +139,7 @@ class InstanceGroupResolverTest {
     void theFileIsThatOfTheComputeCapability() {
         ModelConfig given = config(
                 "default_model_filename: 'any' cc_model_filenames { key: '8.0' value: 'a100' } instance_group { }");
-        Backend backend = new GpuBackend();
+        Backend backend = new CapableBackend();
         assertThat(InstanceGroupResolver.resolve(given, backend, TWO).modelFile())
                 .isEqualTo("a100");
         assertThat(InstanceGroupResolver.resolve(given, backend, GpuInventory.assumed(1, 9, 0))
@@ -163,7 +163,7 @@ class InstanceGroupResolverTest {
         Path directory = Files.createDirectories(model.resolve("m/1")).getParent();
         Files.writeString(directory.resolve("1/model.gpu"), "weights");
         Files.writeString(directory.resolve("config.pbtxt"), "\ninstance_group { kind: KIND_GPU gpus: [ 0, 3 ] }");
-        Backend backend = new GpuBackend();
+        Backend backend = new CapableBackend();
         assertThat(new RepositoryValidator(List.of(backend), GpuInventory.assumed(4)).validate(model))
                 .isEmpty();
         assertThat(new RepositoryValidator(List.of(backend), TWO).validate(model))
