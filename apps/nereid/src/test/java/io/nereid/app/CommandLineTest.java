@@ -164,6 +164,22 @@ class CommandLineTest {
         assertThat(out.toString()).contains("config.pbtxt:2:1").contains("max_batch_size");
     }
 
+    @Test
+    void validateKnowsGpusThatAreNotThere(@TempDir Path dir) throws Exception {
+        Path model = Files.createDirectories(dir.resolve("m/1")).getParent();
+        Files.writeString(model.resolve("config.pbtxt"), "backend: \"square\"\ninstance_group { gpus: 2 }\n");
+        assertThat(run("validate", dir.toString(), "--files-only")).isEqualTo(1);
+        assertThat(out.toString()).contains("config.pbtxt:2:24").contains("this server does not support GPUs");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "2:8.6")).isEqualTo(1);
+        assertThat(out.toString()).contains("unsupported gpu id 2").contains("are: 0 1");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "3")).isEqualTo(1);
+        assertThat(out.toString()).contains("backend 'square': its library computes on processors only");
+        Files.writeString(model.resolve("config.pbtxt"), "backend: \"square\"\ninstance_group { }\n");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "3")).isZero();
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "many")).isEqualTo(1);
+        assertThat(err.toString()).contains("--assume-gpus 'many' is not valid (expected: N or N:MAJOR.MINOR");
+    }
+
     private static String listed(Path dir, String name, String more) {
         return "config { name: '" + name + "' base_path: '" + dir.resolve(name) + "' model_platform: 'tensorflow' "
                 + more + " }\n";

@@ -78,6 +78,18 @@ public interface Backend {
     }
 
     /**
+     * The reason why this backend's models cannot run on a GPU; null when they can. The default is that of a backend that
+     * computes on processors. The server calls it for a model whose instance groups have the kind {@code KIND_GPU},
+     * {@code KIND_AUTO} or none, also on a machine without a GPU: the reason is one of the backend and the libraries that
+     * it was built with, not of the machine. A model of such a backend, on a server with GPUs, has groups of
+     * {@code KIND_GPU} in the configuration that {@link #load} gets, each with the ordinals of its GPUs, and its instances
+     * come from {@link BackendModel#newInstance(InstancePlacement)}.
+     */
+    default @Nullable String gpuUnavailableReason() {
+        return "its library computes on processors only";
+    }
+
+    /**
      * Loads a model version. Checks the configuration against the model and fills in the settings that it leaves open.
      * May take long; called on a load thread.
      *

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backend;
 
+import io.nereid.device.Devices;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.management.ModelControl;
 import java.nio.file.Path;
@@ -23,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * @param settingsByBackend the server-wide settings of every backend by its name, likewise
  * @param spareMemory whether a model may later take more memory than its load needed in order to be faster; false where the
  *     memory of models has a limit
+ * @param devices the GPUs of the server with the account of their memory, by which backends allocate and copy; null when
+ *     the server uses none
  */
 public record BackendContext(
         int cores,
@@ -33,17 +36,56 @@ public record BackendContext(
         @Nullable ModelControl control,
         List<Backend> backends,
         Map<String, Map<String, String>> settingsByBackend,
-        boolean spareMemory) {
+        boolean spareMemory,
+        @Nullable Devices devices) {
     /** This context with other settings of the backend. */
     public BackendContext withSettings(Map<String, String> other) {
         return new BackendContext(
-                cores, scratch, other, autoComplete, engine, control, backends, settingsByBackend, spareMemory);
+                cores,
+                scratch,
+                other,
+                autoComplete,
+                engine,
+                control,
+                backends,
+                settingsByBackend,
+                spareMemory,
+                devices);
     }
 
     /** This context with other permission to take memory. */
     public BackendContext withSpareMemory(boolean allowed) {
         return new BackendContext(
-                cores, scratch, settings, autoComplete, engine, control, backends, settingsByBackend, allowed);
+                cores, scratch, settings, autoComplete, engine, control, backends, settingsByBackend, allowed, devices);
+    }
+
+    /** This context with the GPUs of the server. */
+    public BackendContext withDevices(@Nullable Devices used) {
+        return new BackendContext(
+                cores,
+                scratch,
+                settings,
+                autoComplete,
+                engine,
+                control,
+                backends,
+                settingsByBackend,
+                spareMemory,
+                used);
+    }
+
+    /** A context without GPUs. */
+    public BackendContext(
+            int cores,
+            Path scratch,
+            Map<String, String> settings,
+            boolean autoComplete,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control,
+            List<Backend> backends,
+            Map<String, Map<String, String>> settingsByBackend,
+            boolean spareMemory) {
+        this(cores, scratch, settings, autoComplete, engine, control, backends, settingsByBackend, spareMemory, null);
     }
 
     /** A context in which models keep to the memory of their load. */

@@ -80,6 +80,30 @@ public interface BackendModel extends AutoCloseable {
     ModelInstance newInstance();
 
     /**
+     * Creates an instance for the default signature at the place that the engine has chosen. A model of a backend that can
+     * run on GPUs ({@link Backend#gpuUnavailableReason}) overrides it: by default the place of an instance on processors
+     * does not matter. Called on a thread that may block.
+     *
+     * @param placement the kind of the instance and its device; a GPU only where the backend can run on one
+     * @throws io.nereid.base.ServingException RESOURCE_EXHAUSTED when the memory of the device does not suffice,
+     *     UNAVAILABLE when the device is lost
+     */
+    default ModelInstance newInstance(InstancePlacement placement) {
+        if (placement.onGpu()) {
+            throw new UnsupportedOperationException("this model runs on processors");
+        }
+        return newInstance();
+    }
+
+    /** As {@link #newInstance(InstancePlacement)}, for one signature; see {@link #newInstance(String)}. */
+    default ModelInstance newInstance(String signature, InstancePlacement placement) {
+        if (placement.onGpu()) {
+            throw new UnsupportedOperationException("this model runs on processors");
+        }
+        return newInstance(signature);
+    }
+
+    /**
      * Whether the loaded model can go on with another {@code max_batch_size}, so that the change needs no reload: the weights,
      * instances and traits that it has must serve batches of up to so many rows, and {@link #config} need not follow. The
      * default, false, is correct for every model; the engine then loads the model again. Called on any thread, also while

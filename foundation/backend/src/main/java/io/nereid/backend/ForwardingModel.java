@@ -66,6 +66,18 @@ public class ForwardingModel implements BackendModel {
         return model.newInstance();
     }
 
+    /** Instances on processors come from {@link #newInstance()}, which a subclass may have overridden. */
+    @Override
+    public ModelInstance newInstance(InstancePlacement placement) {
+        return placement.onGpu() ? model.newInstance(placement) : newInstance();
+    }
+
+    /** Instances on processors come from {@link #newInstance(String)}, which a subclass may have overridden. */
+    @Override
+    public ModelInstance newInstance(String signature, InstancePlacement placement) {
+        return placement.onGpu() ? model.newInstance(signature, placement) : newInstance(signature);
+    }
+
     @Override
     public boolean acceptsMaxBatchSize(int rows) {
         return model.acceptsMaxBatchSize(rows);

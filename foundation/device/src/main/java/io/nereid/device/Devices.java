@@ -83,6 +83,17 @@ public final class Devices implements AutoCloseable {
         return states.get(device(ordinal).ordinal());
     }
 
+    /**
+     * Returns why a device cannot be used now: UNAVAILABLE when it is lost, FAILED_PRECONDITION when it is not supported;
+     * null when it can.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an ordinal that there is not
+     */
+    public @Nullable ServingException refusal(int ordinal) {
+        DeviceState state = state(ordinal);
+        return state.status() == DeviceState.Status.USABLE ? null : unusable(ordinal, state);
+    }
+
     /** Returns the bytes in use by {@link #allocate} in one place. */
     public synchronized long used(MemoryPlacement placement) {
         return used.getOrDefault(placement, 0L);
@@ -236,9 +247,9 @@ public final class Devices implements AutoCloseable {
         if (placement.isOnHost()) {
             return;
         }
-        DeviceState state = state(placement.device());
-        if (state.status() != DeviceState.Status.USABLE) {
-            throw unusable(placement.device(), state);
+        ServingException refusal = refusal(placement.device());
+        if (refusal != null) {
+            throw refusal;
         }
     }
 

@@ -176,7 +176,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             Engine.this,
                             backends,
                             settingsByBackend,
-                            options.memoryLimitBytes() <= 0),
+                            options.memoryLimitBytes() <= 0,
+                            options.devices()),
                     servables);
         }
 

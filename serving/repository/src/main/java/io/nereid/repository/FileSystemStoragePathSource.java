@@ -8,6 +8,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.layout.ChecksumAgent;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.layout.RepositoryLayout;
@@ -193,10 +194,25 @@ public final class FileSystemStoragePathSource implements Source {
      */
     public FileSystemStoragePathSource(
             List<ModelListEntry> models, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
+        this(models, backends, loaders, options, GpuInventory.NONE, clock);
+    }
+
+    /**
+     * As {@link #FileSystemStoragePathSource(List, List, LoaderFactory, Options, Clock)}, on a server with GPUs.
+     *
+     * @param gpus the GPUs that configurations are checked against
+     */
+    public FileSystemStoragePathSource(
+            List<ModelListEntry> models,
+            List<Backend> backends,
+            LoaderFactory loaders,
+            Options options,
+            GpuInventory gpus,
+            Clock clock) {
         ModelServerConfig.check(models, List.of(), backends);
         this.models = List.copyOf(models);
         this.backends = List.copyOf(backends);
-        this.layout = new RepositoryLayout(backends);
+        this.layout = new RepositoryLayout(backends, "", gpus);
         this.options = options;
         this.clock = clock;
         this.interval = new PollInterval(options.pollInterval, "base paths");

@@ -3,6 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.BackendSelector;
 import io.nereid.repository.layout.Fingerprint;
@@ -40,7 +41,8 @@ final class ManagedModelReader {
     private final BackendSelector chooser;
 
     ManagedModelReader(List<Backend> backends) {
-        this.layout = new RepositoryLayout(backends);
+        // Where instances run is checked when the model is loaded: the source is created before the GPUs are known.
+        this.layout = new RepositoryLayout(backends, "", GpuInventory.UNCHECKED);
         this.chooser = new BackendSelector(backends);
     }
 
@@ -367,15 +369,7 @@ final class ManagedModelReader {
                     config.name(), InstanceGroup.Kind.AUTO, instances, List.of(), false, "", List.of(), 0)));
         } else if (instances > 1) {
             changed.instanceGroups(config.instanceGroups().stream()
-                    .map(g -> new InstanceGroup(
-                            g.name(),
-                            g.kind(),
-                            g.count() * instances,
-                            g.gpus(),
-                            g.passive(),
-                            g.hostPolicy(),
-                            g.resources(),
-                            g.priority()))
+                    .map(g -> g.placed(g.kind(), g.count() * instances, g.gpus()))
                     .toList());
         }
         String sum = new Fingerprint()

@@ -8,6 +8,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.RepositoryLayout;
 import io.nereid.repository.layout.StoredModel;
@@ -206,9 +207,24 @@ public final class RepositorySource implements Source {
      */
     public RepositorySource(
             List<Path> roots, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
+        this(roots, backends, loaders, options, GpuInventory.NONE, clock);
+    }
+
+    /**
+     * As {@link #RepositorySource(List, List, LoaderFactory, Options, Clock)}, on a server with GPUs.
+     *
+     * @param gpus the GPUs that configurations are checked against
+     */
+    public RepositorySource(
+            List<Path> roots,
+            List<Backend> backends,
+            LoaderFactory loaders,
+            Options options,
+            GpuInventory gpus,
+            Clock clock) {
         this.options = options;
         this.clock = clock;
-        this.layout = new RepositoryLayout(backends, options.configName);
+        this.layout = new RepositoryLayout(backends, options.configName, gpus);
         this.trees = options.mode == Mode.POLL ? new ModelTrees(options.pollInterval) : null;
         this.scanner = new ModelScanner(roots, layout, trees);
         this.interval = new PollInterval(options.pollInterval, "models");

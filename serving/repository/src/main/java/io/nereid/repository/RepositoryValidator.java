@@ -4,6 +4,8 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.ServingException;
+import io.nereid.repository.config.GpuInventory;
+import io.nereid.repository.config.InstanceGroupResolver;
 import io.nereid.repository.layout.ChecksumAgent;
 import io.nereid.repository.layout.EnsembleDependencies;
 import io.nereid.repository.layout.RepositoryLayout;
@@ -13,6 +15,7 @@ import io.nereid.repository.layout.StoredModel.ModelEntry;
 import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.polling.AspiredVersionsEmitter;
 import io.nereid.repository.problem.Problem;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,10 +32,17 @@ import java.util.stream.Collectors;
  */
 public final class RepositoryValidator {
     private final List<Backend> backends;
+    private final GpuInventory gpus;
 
-    /** Creates a validator for a server with these backends, in their order of precedence. */
+    /** Creates a validator for a server with these backends, in their order of precedence, and without GPUs. */
     public RepositoryValidator(List<Backend> backends) {
+        this(backends, GpuInventory.NONE);
+    }
+
+    /** Creates a validator for a server with these backends, in their order of precedence, and these GPUs. */
+    public RepositoryValidator(List<Backend> backends, GpuInventory gpus) {
         this.backends = List.copyOf(backends);
+        this.gpus = gpus;
     }
 
     /**
@@ -40,7 +50,7 @@ public final class RepositoryValidator {
      * if a server would serve all models without a warning.
      */
     public List<Problem> validate(Path root) {
-        RepositoryLayout layout = new RepositoryLayout(backends);
+        RepositoryLayout layout = new RepositoryLayout(backends, "", gpus);
         Listing listing = layout.list(root);
         List<Problem> problems = new ArrayList<>(listing.problems());
         if (listing.readable()
@@ -72,6 +82,7 @@ public final class RepositoryValidator {
             StoredModel model = ChecksumAgent.verified(layout.read(entry));
             read.add(model);
             problems.addAll(model.problems());
+            problems.addAll(placement(layout, entry, model));
             for (Version v : model.versions()) {
                 if (v.error() != null) {
                     problems.add(problem(v.directory(), v.error()));
@@ -81,6 +92,21 @@ public final class RepositoryValidator {
         Set<String> names = listing.models().stream().map(ModelEntry::name).collect(Collectors.toSet());
         problems.addAll(new EnsembleDependencies(read, names).problems());
         return List.copyOf(problems);
+    }
+
+    /** Whether the instances of a model can be where its configuration wants them. */
+    private List<Problem> placement(RepositoryLayout layout, ModelEntry entry, StoredModel model) {
+        Backend backend = model.backend();
+        if (backend == null || model.hasErrors()) {
+            return List.of();
+        }
+        try {
+            ModelConfig unused = InstanceGroupResolver.resolve(model.config(), backend, gpus);
+            return List.of();
+        } catch (ServingException e) {
+            Path file = layout.configuration(entry);
+            return List.of(problem(file == null ? entry.place() : file, e));
+        }
     }
 
     private static Problem problem(Path place, ServingException e) {

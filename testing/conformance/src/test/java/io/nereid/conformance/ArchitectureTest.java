@@ -65,7 +65,7 @@ class ArchitectureTest {
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config config.parameters management | base tensor observe
-        foundation/backend | io.nereid.backend | . | base tensor observe spi
+        foundation/backend | io.nereid.backend | . | base tensor observe spi device
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
         foundation/device | io.nereid.device | . | base tensor observe
@@ -75,8 +75,8 @@ class ArchitectureTest {
         serving/lifecycle | io.nereid.lifecycle | . policy waiters | base tensor observe spi
         serving/scheduling | io.nereid.scheduling | . admission execution factory objective | base tensor observe spi
         serving/repository | io.nereid.repository | . config layout polling problem tfserving | base tensor json \
-            observe spi backend
-        serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend tfdata \
+            observe spi backend device
+        serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend device tfdata \
             lifecycle scheduling repository
         backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi backend
         backends/java | io.nereid.backends.java | . | base tensor observe spi backend

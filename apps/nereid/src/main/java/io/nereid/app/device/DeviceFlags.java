@@ -153,16 +153,6 @@ public final class DeviceFlags {
         if (Boolean.TRUE.equals(metrics)) {
             names.add("--allow-gpu-metrics=true");
         }
-        names.addAll(givenLimits());
-        if (intervalMillis != null) {
-            names.add("--metrics-interval-ms");
-        }
-        return names;
-    }
-
-    /** The given options that limit what models take of a GPU. */
-    List<String> givenLimits() {
-        List<String> names = new ArrayList<>();
         if (pinned != null) {
             names.add("--pinned-memory-pool-byte-size");
         }
@@ -174,6 +164,9 @@ public final class DeviceFlags {
         }
         if (capability != null) {
             names.add("--min-supported-compute-capability");
+        }
+        if (intervalMillis != null) {
+            names.add("--metrics-interval-ms");
         }
         return names;
     }

@@ -89,9 +89,6 @@ public final class ServerDevices implements AutoCloseable {
                         devices.all().size());
             }
         }
-        for (String option : flags.givenLimits()) {
-            LOG.warn("{} limits no model: no backend uses a GPU yet", option);
-        }
         return new ServerDevices(
                 devices, flags.exportsMetrics() ? new DeviceMetrics(devices, clock, flags.interval()) : null);
     }
@@ -114,6 +111,11 @@ public final class ServerDevices implements AutoCloseable {
         boolean usable = devices.all().stream()
                 .anyMatch(device -> devices.state(device.ordinal()).status() == DeviceState.Status.USABLE);
         return usable && devices.transfers().handleBytes() > 0 ? devices : null;
+    }
+
+    /** The GPUs, with the account of their memory. */
+    public Devices devices() {
+        return devices;
     }
 
     /** Writes the metrics of GPUs, unless the operator has switched them off. May block. */

@@ -20,7 +20,7 @@ import picocli.CommandLine.ParameterException;
  * TfServingFlags}. Stateless.
  */
 public final class IgnoredFlags {
-    private static final String GPU = "models run on processors";
+    private static final String GPU = "GPUs do not read each other's memory here";
     private static final String GRPC_TUNING = "HTTP/2 keep-alive, connection ages and memory limits are built in";
     private static final String ONE_PORT = "REST and gRPC share a port and are always enabled; leave it out";
     private static final String OWN_PORT = "a port belongs to one process; run replicas on different ports";

@@ -175,7 +175,13 @@ public final class NereidServer {
             sources.add(placed);
         }
         this.engine = new Engine(
-                engineOptions.toBuilder().sources(sources).build(), backends, plugins.cacheProviders(), clock);
+                engineOptions.toBuilder()
+                        .sources(sources)
+                        .devices(devices == null ? null : devices.devices())
+                        .build(),
+                backends,
+                plugins.cacheProviders(),
+                clock);
         this.recorder = new RequestLogger(engine, clock);
         engine.onConfigured(recorder::configure);
         engine.onState(this::log);

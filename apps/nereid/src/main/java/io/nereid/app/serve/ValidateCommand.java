@@ -7,6 +7,8 @@ import io.nereid.access.config.AccessConfigReader;
 import io.nereid.access.credential.ApiKey;
 import io.nereid.access.credential.ApiKeyFile;
 import io.nereid.app.connection.OwnerOnlyFile;
+import io.nereid.app.device.DeviceFlags;
+import io.nereid.app.device.ServerDevices;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.process.Logging;
@@ -16,12 +18,14 @@ import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.device.Devices;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.recording.RequestLogger;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.problem.Problem;
 import io.nereid.spi.ServableState;
@@ -39,6 +43,8 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionException;
 import java.util.logging.Level;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -60,6 +66,8 @@ import picocli.CommandLine.Spec;
 public final class ValidateCommand implements Callable<Integer> {
     private static final String LOADING = "loading models to check them";
     private static final Duration LONGEST_LOAD = Duration.ofHours(1);
+    private static final Pattern ASSUMED = Pattern.compile("([0-9]{1,3})(?::([0-9]{1,3})\\.([0-9]{1,3}))?");
+    private static final int MOST_ASSUMED = 64;
 
     @Parameters(arity = "0..1", paramLabel = "DIR", description = "The model repository.")
     private @Nullable Path directory;
@@ -84,6 +92,13 @@ public final class ValidateCommand implements Callable<Integer> {
 
     @Option(names = "--files-only", description = "Do not load the models into their backends.")
     private boolean filesOnly;
+
+    @Option(
+            names = "--assume-gpus",
+            paramLabel = "N[:MAJOR.MINOR]",
+            description = "Check as on a server with N GPUs, of compute capability 8.0 unless it is given, on a machine"
+                    + " with any; implies --files-only.")
+    private @Nullable String assumedGpus;
 
     @Mixin
     private OutputOption output;
@@ -110,6 +125,11 @@ public final class ValidateCommand implements Callable<Integer> {
     }
 
     private void models(@Nullable Path models, @Nullable Path list, ValidationReport report) {
+        if (assumedGpus != null && list != null) {
+            throw ServingException.invalidArgument(
+                    "--assume-gpus is for a directory of models, not for a list",
+                    "leave it out, or name the directory");
+        }
         if (models != null && list == null) {
             directory(models, report);
             return;
@@ -225,10 +245,28 @@ public final class ValidateCommand implements Callable<Integer> {
     }
 
     private void directory(Path models, ValidationReport report) {
-        List<Backend> backends = InstalledPlugins.load().backends();
-        List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(models));
-        if (!filesOnly) {
-            problems.addAll(ProgressPrinter.during(LOADING, err(), () -> load(models, backends, problems)));
+        InstalledPlugins plugins = InstalledPlugins.load();
+        List<Backend> backends = plugins.backends();
+        List<Problem> problems;
+        String assumed = assumedGpus;
+        if (assumed != null) {
+            problems = new RepositoryValidator(backends, assumed(assumed)).validate(models);
+        } else {
+            ServerDevices found = ServerDevices.open(plugins.deviceProviders(), new DeviceFlags(), Clock.system());
+            try {
+                Devices devices = found == null ? null : found.devices();
+                problems =
+                        new ArrayList<>(new RepositoryValidator(backends, GpuInventory.of(devices)).validate(models));
+                if (!filesOnly) {
+                    List<Problem> known = List.copyOf(problems);
+                    problems.addAll(
+                            ProgressPrinter.during(LOADING, err(), () -> load(models, backends, devices, known)));
+                }
+            } finally {
+                if (found != null) {
+                    found.close();
+                }
+            }
         }
         problems.forEach(report::problem);
         long errors = problems.stream().filter(Problem::isError).count();
@@ -238,12 +276,31 @@ public final class ValidateCommand implements Callable<Integer> {
                         : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
     }
 
+    /** The GPUs of {@code --assume-gpus}. */
+    private static GpuInventory assumed(String text) {
+        Matcher parts = ASSUMED.matcher(text);
+        if (!parts.matches()) {
+            throw ServingException.invalidArgument("--assume-gpus '" + text
+                    + "' is not valid (expected: N or N:MAJOR.MINOR with at most 64 GPUs, such as 2 or 2:8.6)");
+        }
+        int count = Integer.parseInt(parts.group(1));
+        if (count > MOST_ASSUMED) {
+            throw ServingException.invalidArgument(
+                    "--assume-gpus '" + text + "' has " + count + " GPUs (expected: at most " + MOST_ASSUMED + ")");
+        }
+        return parts.group(2) == null
+                ? GpuInventory.assumed(count)
+                : GpuInventory.assumed(count, Integer.parseInt(parts.group(2)), Integer.parseInt(parts.group(3)));
+    }
+
     /** Loads and warms up all models as for serving, members of ensembles first. Returns the problems. */
-    private static List<Problem> load(Path directory, List<Backend> backends, List<Problem> known) {
+    private static List<Problem> load(
+            Path directory, List<Backend> backends, @Nullable Devices devices, List<Problem> known) {
         List<Problem> found = new ArrayList<>();
         try (Engine engine = new Engine(
                 EngineOptions.builder(List.of(directory))
                         .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
+                        .devices(devices)
                         .scratch(CacheDirectory.directory())
                         .build(),
                 backends,

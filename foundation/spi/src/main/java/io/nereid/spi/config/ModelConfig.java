@@ -29,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * @param platform {@code onnxruntime_onnx}, …, or empty
  * @param backend the backend's name, or empty
  * @param modelFile the file (or directory) inside a version's directory; empty for the backend's default
+ * @param capabilityFiles files that take the place of {@code modelFile} on a GPU, by its compute capability, such as
+ *     {@code 8.0}
  * @param maxBatchSize -1 when not set; 0 when the model has no batch dimension; otherwise the largest batch in rows,
  *     and the shapes of {@code inputs} and {@code outputs} exclude the batch dimension
  * @param inputs the tensors that clients send
@@ -59,6 +61,7 @@ public record ModelConfig(
         String platform,
         String backend,
         String modelFile,
+        Map<String, String> capabilityFiles,
         int maxBatchSize,
         List<TensorSpec> inputs,
         List<TensorSpec> outputs,
@@ -80,6 +83,62 @@ public record ModelConfig(
         Map<String, String> metricTags,
         Map<String, List<Double>> histogramBuckets,
         Map<String, Object> document) {
+    /** A configuration with one file for all GPUs. */
+    public ModelConfig(
+            String name,
+            String platform,
+            String backend,
+            String modelFile,
+            int maxBatchSize,
+            List<TensorSpec> inputs,
+            List<TensorSpec> outputs,
+            List<BatchInput> batchInputs,
+            List<BatchOutput> batchOutputs,
+            VersionPolicy versionPolicy,
+            @Nullable DynamicBatching batching,
+            @Nullable SequenceBatching sequence,
+            @Nullable EnsembleScheduling ensemble,
+            QueuePolicy queue,
+            List<InstanceGroup> instanceGroups,
+            boolean decoupled,
+            boolean responseCache,
+            Map<String, String> parameters,
+            Map<String, List<String>> labels,
+            List<WarmupSample> warmups,
+            OptimizationPolicy optimization,
+            List<String> operatorLibraries,
+            Map<String, String> metricTags,
+            Map<String, List<Double>> histogramBuckets,
+            Map<String, Object> document) {
+        this(
+                name,
+                platform,
+                backend,
+                modelFile,
+                Map.of(),
+                maxBatchSize,
+                inputs,
+                outputs,
+                batchInputs,
+                batchOutputs,
+                versionPolicy,
+                batching,
+                sequence,
+                ensemble,
+                queue,
+                instanceGroups,
+                decoupled,
+                responseCache,
+                parameters,
+                labels,
+                warmups,
+                optimization,
+                operatorLibraries,
+                metricTags,
+                histogramBuckets,
+                document);
+    }
+
     /** A configuration in which only the name is set. */
     public static ModelConfig unspecified(String name) {
         return builder(name).build();
@@ -141,7 +200,7 @@ public record ModelConfig(
     public int instances() {
         long sum = 0;
         for (InstanceGroup group : instanceGroups) {
-            sum += group.passive() ? 0 : group.count();
+            sum += group.passive() ? 0 : group.instances();
         }
         return (int) Math.min(Integer.MAX_VALUE, sum);
     }
@@ -209,6 +268,7 @@ public record ModelConfig(
         private String platform = "";
         private String backend = "";
         private String modelFile = "";
+        private Map<String, String> capabilityFiles = Map.of();
         private int maxBatchSize = -1;
         private List<TensorSpec> inputs = List.of();
         private List<TensorSpec> outputs = List.of();
@@ -240,6 +300,7 @@ public record ModelConfig(
             platform = c.platform;
             backend = c.backend;
             modelFile = c.modelFile;
+            capabilityFiles = c.capabilityFiles;
             maxBatchSize = c.maxBatchSize;
             inputs = c.inputs;
             outputs = c.outputs;
@@ -272,6 +333,12 @@ public record ModelConfig(
         /** See {@link ModelConfig#backend}. */
         public Builder backend(String value) {
             this.backend = value;
+            return this;
+        }
+
+        /** See {@link ModelConfig#capabilityFiles}. */
+        public Builder capabilityFiles(Map<String, String> value) {
+            this.capabilityFiles = value;
             return this;
         }
 
@@ -419,6 +486,7 @@ public record ModelConfig(
                     platform,
                     backend,
                     modelFile,
+                    capabilityFiles,
                     maxBatchSize,
                     inputs,
                     outputs,

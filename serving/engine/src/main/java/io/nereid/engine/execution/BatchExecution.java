@@ -4,6 +4,7 @@ package io.nereid.engine.execution;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.InstancePlacement;
 import io.nereid.backend.ModelInstance;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -60,6 +61,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final ModelStatistics statistics;
     private final Clock clock;
     private final IntSupplier idleThreads;
+    private final InstancePlacements placements;
     private final IoMapping mapping;
     private final InputGatherer gatherer;
     private final OutputSplitter splitter;
@@ -74,7 +76,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
 
     /** Creates the execution for the model's default signature, on a device that has only the thread of the run. */
     public BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
-        this(model, "", model.config(), id, statistics, clock, () -> 0);
+        this(model, "", model.config(), id, statistics, clock, () -> 0, new InstancePlacements(model.config(), null));
     }
 
     /**
@@ -83,6 +85,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
      * @param signature the signature's name, empty for the default one
      * @param config the model's configuration with the signature's inputs and outputs
      * @param idleThreads how many threads of the device have nothing to do now, asked at the beginning of each run
+     * @param placements where the instances run
      */
     public BatchExecution(
             BackendModel model,
@@ -91,8 +94,10 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             ServableId id,
             ModelStatistics statistics,
             Clock clock,
-            IntSupplier idleThreads) {
+            IntSupplier idleThreads,
+            InstancePlacements placements) {
         this.model = model;
+        this.placements = placements;
         this.signature = signature;
         this.id = id;
         this.statistics = statistics;
@@ -178,6 +183,10 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private void run(int instance, List<InferenceJob> jobs, int length, ModelStatistics counts) {
         ServingException failure;
         try {
+            ServingException refusal = placements.refusal();
+            if (refusal != null) {
+                throw refusal; // a GPU of the model was lost while the jobs were queued
+            }
             ModelInstance modelInstance = modelInstance(instance);
             if (model.traits().takesRequests()) {
                 runRequests(modelInstance, jobs, counts);
@@ -190,7 +199,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             }
             return;
         } catch (Throwable t) {
-            failure = failure(t);
+            failure = placements.reason(failure(t));
         }
         if ((jobs.size() > 1 || length >= 0) && failure.code() == ErrorCode.INVALID_ARGUMENT) {
             // the invalid input of one client must not fail the others: run every job alone
@@ -216,6 +225,23 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
+    /**
+     * Creates the instances now rather than at their first runs, so that a lack of memory on a device shows when the model
+     * is loaded.
+     *
+     * @throws ServingException of the backend; the instances that were created before are closed
+     */
+    public void open() {
+        try {
+            for (int i = 0; i < modelInstances.length; i++) {
+                ModelInstance unused = modelInstance(i);
+            }
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
     private ModelInstance modelInstance(int instance) {
         // without the lock: an element is only ever written by the run that occupies the instance, which is this one
         @Nullable ModelInstance[] all = modelInstances;
@@ -227,7 +253,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             if (instance >= modelInstances.length) {
                 modelInstances = Arrays.copyOf(modelInstances, instance + 1);
             }
-            modelInstance = signature.isEmpty() ? model.newInstance() : model.newInstance(signature);
+            InstancePlacement placement = placements.of(instance);
+            modelInstance =
+                    signature.isEmpty() ? model.newInstance(placement) : model.newInstance(signature, placement);
             modelInstances[instance] = modelInstance;
             return modelInstance;
         }

@@ -5,15 +5,20 @@ package io.nereid.engine.loading;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.plugin.PluginApi;
+import io.nereid.device.Devices;
+import io.nereid.engine.execution.InstancePlacements;
 import io.nereid.engine.servable.BatchingDefaults;
 import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.engine.warmup.ModelWarmup;
 import io.nereid.engine.warmup.SavedModelWarmup;
+import io.nereid.repository.config.GpuInventory;
+import io.nereid.repository.config.InstanceGroupResolver;
 import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.Loader;
@@ -101,16 +106,24 @@ public final class ModelLoader implements Loader {
         BatchingDefaults rules = servables.batching();
         BatchingParameters parameters = rules.of(source);
         BackendContext used = rules.context(context, parameters);
+        ModelConfig placed = placed(config);
+        admit(placed);
         BackendModel model;
         try {
-            model = backend.load(source, config, used);
+            model = backend.load(source, placed, used);
         } catch (LinkageError e) {
             throw linkFailure(e);
         }
         try {
             model = rules.apply(model, source, config, used, parameters);
-            // validate again: the backend may have filled in invalid settings (it may accept GPU instances, though)
-            ModelConfigDocument.check(model.config(), source.modelDirectory(), true);
+            if (!placed.modelFile().equals(config.modelFile())) {
+                // The configuration that clients get has the file that was written into it.
+                model = new ForwardingModel(
+                        model,
+                        model.config().toBuilder().modelFile(config.modelFile()).build());
+            }
+            // Validate again: the backend may have filled in invalid settings.
+            ModelConfigDocument.check(model.config(), source.modelDirectory(), GpuInventory.UNCHECKED);
             ModelServable made = servables.create(source, model);
             servable = made;
             loadNanos = servables.clock().nanos() - from;
@@ -121,6 +134,21 @@ public final class ModelLoader implements Loader {
         } catch (LinkageError e) {
             model.close();
             throw linkFailure(e);
+        }
+    }
+
+    /** The configuration with the places of its instances. */
+    private ModelConfig placed(ModelConfig given) {
+        return InstanceGroupResolver.resolve(given, backend, GpuInventory.of(context.devices()));
+    }
+
+    /** Lets every GPU of the model decide whether the model may be loaded on it. */
+    private void admit(ModelConfig placed) {
+        Devices devices = context.devices();
+        if (devices != null) {
+            for (int ordinal : InstancePlacements.gpus(placed)) {
+                devices.admit(placed.name(), ordinal, estimateBytes());
+            }
         }
     }
 
@@ -168,7 +196,7 @@ public final class ModelLoader implements Loader {
         }
         ModelConfig.Builder changed = serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
         if (!config.instanceGroups().equals(other.config.instanceGroups())) {
-            changed.instanceGroups(other.config.instanceGroups());
+            changed.instanceGroups(placed(other.config).instanceGroups());
         }
         if (config.maxBatchSize() != other.config.maxBatchSize()) {
             changed.maxBatchSize(other.config.maxBatchSize());
@@ -186,7 +214,7 @@ public final class ModelLoader implements Loader {
                 .parameters(Collections.unmodifiableMap(parameters))
                 .build());
         try {
-            ModelConfigDocument.check(applied, source.modelDirectory(), true);
+            ModelConfigDocument.check(applied, source.modelDirectory(), GpuInventory.UNCHECKED);
         } catch (ServingException e) {
             return false; // the load fails for the same reason, and reports it
         }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine.options;
 
+import io.nereid.device.Devices;
 import io.nereid.lifecycle.policy.AspiredVersionPolicy;
 import io.nereid.lifecycle.policy.LabelAssignmentPolicy;
 import io.nereid.repository.FileSystemStoragePathSource;
@@ -61,6 +62,7 @@ import org.jspecify.annotations.Nullable;
  *     configuration does not limit their queue; zero to refuse nothing before {@code maxQueueSize}
  * @param splitUnconfigured whether requests with more rows than the default batch size of a backend are split, for
  *     stateless models without a configuration, whose batch size no operator set; else they are refused
+ * @param devices the GPUs that models may run on, owned by the caller, which closes them after the engine; null for none
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -91,7 +93,72 @@ public record EngineOptions(
         LabelAssignmentPolicy labelAssignmentPolicy,
         Duration reloadTimeout,
         Duration overloadTarget,
-        boolean splitUnconfigured) {
+        boolean splitUnconfigured,
+        @Nullable Devices devices) {
+    /** Options without GPUs. */
+    public EngineOptions(
+            List<Path> repositories,
+            RepositorySource.Options repository,
+            int deviceThreads,
+            int loadThreads,
+            int maxQueueSize,
+            long memoryLimitBytes,
+            Path scratch,
+            Map<String, Map<String, String>> backendSettings,
+            boolean autoComplete,
+            MetricsOptions metrics,
+            @Nullable List<RateLimiter.Total> rateLimits,
+            Map<String, Map<String, String>> hostPolicies,
+            @Nullable CacheOptions cache,
+            DelayOptions delays,
+            int loadRetries,
+            boolean strictReadiness,
+            List<ModelListEntry> servedModels,
+            FileSystemStoragePathSource.Options modelListSource,
+            List<Source> sources,
+            @Nullable BatchingParameters batching,
+            boolean perModelBatching,
+            WarmupOptions warmup,
+            Duration loadRetryInterval,
+            int initialLoadThreads,
+            AspiredVersionPolicy aspiredVersionPolicy,
+            LabelAssignmentPolicy labelAssignmentPolicy,
+            Duration reloadTimeout,
+            Duration overloadTarget,
+            boolean splitUnconfigured) {
+        this(
+                repositories,
+                repository,
+                deviceThreads,
+                loadThreads,
+                maxQueueSize,
+                memoryLimitBytes,
+                scratch,
+                backendSettings,
+                autoComplete,
+                metrics,
+                rateLimits,
+                hostPolicies,
+                cache,
+                delays,
+                loadRetries,
+                strictReadiness,
+                servedModels,
+                modelListSource,
+                sources,
+                batching,
+                perModelBatching,
+                warmup,
+                loadRetryInterval,
+                initialLoadThreads,
+                aspiredVersionPolicy,
+                labelAssignmentPolicy,
+                reloadTimeout,
+                overloadTarget,
+                splitUnconfigured,
+                null);
+    }
+
     /** Options for one repository that is read once, with one thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
@@ -132,7 +199,8 @@ public record EngineOptions(
                 .labelAssignmentPolicy(labelAssignmentPolicy)
                 .reloadTimeout(reloadTimeout)
                 .overloadTarget(overloadTarget)
-                .splitUnconfigured(splitUnconfigured);
+                .splitUnconfigured(splitUnconfigured)
+                .devices(devices);
     }
 
     /** Builds options. Every setter replaces the previous value and returns the builder. Confined to one thread. */
@@ -166,6 +234,7 @@ public record EngineOptions(
         private Duration reloadTimeout = Duration.ofSeconds(60);
         private Duration overloadTarget = Duration.ofSeconds(1);
         private boolean splitUnconfigured;
+        private @Nullable Devices devices;
 
         private Builder(List<Path> repositories) {
             this.repositories = repositories;
@@ -339,6 +408,12 @@ public record EngineOptions(
             return this;
         }
 
+        /** See {@link EngineOptions#devices}. */
+        public Builder devices(@Nullable Devices value) {
+            this.devices = value;
+            return this;
+        }
+
         /** Creates the options. */
         public EngineOptions build() {
             return new EngineOptions(
@@ -370,7 +445,8 @@ public record EngineOptions(
                     labelAssignmentPolicy,
                     reloadTimeout,
                     overloadTarget,
-                    splitUnconfigured);
+                    splitUnconfigured,
+                    devices);
         }
     }
 }

@@ -4,6 +4,7 @@ package io.nereid.engine.servable;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.engine.execution.InstancePlacements;
 import io.nereid.scheduling.execution.DeviceExecutor;
 import io.nereid.scheduling.execution.HostPolicy;
 import io.nereid.spi.config.InstanceGroup;
@@ -12,38 +13,47 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The thread pools by host policy: one for each policy that binds threads to processors, and the common one.
- * Immutable.
+ * The thread pools of runs: the common one; one for each host policy, which binds its threads to processors; and one for
+ * each GPU, or set of GPUs, that models run on. The threads of a GPU wait for it most of the time: there are as many as
+ * runs, so that the copies of one run go on beside the computation of another, and no thread of a processor waits for a
+ * GPU. Thread-safe.
  */
 final class HostPolicyExecutors implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(HostPolicyExecutors.class);
 
     private final DeviceExecutor common;
     private final Map<String, DeviceExecutor> pools = new LinkedHashMap<>();
+    private final Map<String, HostPolicy> policies = new LinkedHashMap<>();
+    private final Map<String, DeviceExecutor> gpus = new ConcurrentHashMap<>();
+    private final Clock clock;
 
     /**
      * Creates the pools.
      *
      * @param common the pool for models without a policy; not closed by this
-     * @param policies settings of CPU and memory-node affinity by host policy name
+     * @param settings settings of CPU and memory-node affinity by host policy name
      * @param maxThreads the most threads of one pool; a pool has no more threads than its policy has processors
      * @throws ServingException INVALID_ARGUMENT for an invalid policy, FAILED_PRECONDITION for one that this machine
      *     does not support
      */
-    HostPolicyExecutors(DeviceExecutor common, Map<String, Map<String, String>> policies, int maxThreads, Clock clock) {
+    HostPolicyExecutors(DeviceExecutor common, Map<String, Map<String, String>> settings, int maxThreads, Clock clock) {
         this.common = common;
+        this.clock = clock;
         try {
-            policies.forEach((name, settings) -> {
-                String text = settings.entrySet().stream()
+            settings.forEach((name, own) -> {
+                String text = own.entrySet().stream()
                         .map(e -> e.getKey() + "=" + e.getValue())
                         .collect(Collectors.joining(","));
                 HostPolicy policy = HostPolicy.parse(name + "," + text);
                 int threads = Math.min(maxThreads, policy.cores().cardinality());
+                policies.put(name, policy);
                 pools.put(name, new DeviceExecutor("device-" + name, threads, clock, policy));
             });
         } catch (RuntimeException e) {
@@ -61,7 +71,7 @@ final class HostPolicyExecutors implements AutoCloseable {
         Set<String> names = new LinkedHashSet<>();
         for (InstanceGroup group : config.instanceGroups()) {
             if (!group.passive()) {
-                names.add(policy(config, group));
+                names.addAll(policies(config, group));
             }
         }
         if (names.size() > 1) {
@@ -70,34 +80,52 @@ final class HostPolicyExecutors implements AutoCloseable {
                             + " (expected: one for all)",
                     "give all groups the same host_policy");
         }
-        DeviceExecutor pool =
-                names.isEmpty() ? null : pools.get(names.iterator().next());
+        String name = names.isEmpty() ? "" : names.iterator().next();
+        Set<Integer> ordinals = InstancePlacements.gpus(config);
+        if (!ordinals.isEmpty()) {
+            return ofGpus(ordinals, policies.get(name));
+        }
+        DeviceExecutor pool = pools.get(name);
         return pool == null ? common : pool;
     }
 
-    /** The name of the policy that applies to a group, or empty. */
-    private String policy(ModelConfig config, InstanceGroup group) {
+    private DeviceExecutor ofGpus(Set<Integer> ordinals, @Nullable HostPolicy policy) {
+        String name = ordinals.stream().map(String::valueOf).collect(Collectors.joining("-", "gpu-", ""));
+        return policy == null
+                ? gpus.computeIfAbsent(name, n -> DeviceExecutor.forWaitingRuns(n, clock))
+                : gpus.computeIfAbsent(
+                        name + "-" + policy.name(), n -> DeviceExecutor.forWaitingRuns(n, clock, policy));
+    }
+
+    /** The names of the policies that apply to the instances of a group; an empty one for instances without a policy. */
+    private Set<String> policies(ModelConfig config, InstanceGroup group) {
         String name = group.hostPolicy();
-        if (name.isEmpty()) {
-            // Triton's implicit policy names for groups without one
-            name = switch (group.kind()) {
-                case CPU, AUTO -> "cpu";
-                case MODEL -> "model";
-                case GPU -> group.gpus().isEmpty() ? "" : "gpu_" + group.gpus().get(0);
-            };
-        } else if (!pools.containsKey(name)) {
-            LOG.warn(
-                    "model '{}' names host policy '{}', which the server does not have (--host-policy"
-                            + " {},cpu-cores=...)",
-                    config.name(),
-                    name,
-                    name);
+        if (!name.isEmpty()) {
+            if (!pools.containsKey(name)) {
+                LOG.warn(
+                        "model '{}' names host policy '{}', which the server does not have (--host-policy"
+                                + " {},cpu-cores=...)",
+                        config.name(),
+                        name,
+                        name);
+            }
+            return Set.of(known(name));
         }
-        return pools.containsKey(name) ? name : "";
+        // Triton's implicit policy names for groups without one
+        return switch (group.kind()) {
+            case CPU, AUTO -> Set.of(known("cpu"));
+            case MODEL -> Set.of(known("model"));
+            case GPU -> group.gpus().stream().map(g -> known("gpu_" + g)).collect(Collectors.toSet());
+        };
+    }
+
+    private String known(String policy) {
+        return pools.containsKey(policy) ? policy : "";
     }
 
     @Override
     public void close() {
         pools.values().forEach(DeviceExecutor::close);
+        gpus.values().forEach(DeviceExecutor::close);
     }
 }

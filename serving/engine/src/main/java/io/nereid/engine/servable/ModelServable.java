@@ -7,6 +7,7 @@ import io.nereid.backend.ModelMetric;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.execution.BatchExecution;
+import io.nereid.engine.execution.InstancePlacements;
 import io.nereid.engine.request.TabularInputs;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.scheduling.BatchStrategy;
@@ -44,6 +45,7 @@ public final class ModelServable extends EngineServable {
     private final BackendModel model;
     private final BatchExecution execution;
     private final Scheduler scheduler;
+    private final InstancePlacements placements;
     /** The servables of the other signatures; they share the model. */
     private final Map<String, ModelServable> signatures;
 
@@ -57,11 +59,17 @@ public final class ModelServable extends EngineServable {
             DeviceExecutor pool,
             SchedulerOptions options,
             InitialStateFiles states,
+            InstancePlacements placements,
             Clock clock) {
         super(id, config, statistics, own(model));
         this.model = model;
-        this.execution = new BatchExecution(model, "", model.config(), id, statistics, clock, pool::idleThreads);
-        this.scheduler = SchedulerFactory.create(model.config(), execution, pool, options, states);
+        this.placements = placements;
+        this.execution =
+                new BatchExecution(model, "", model.config(), id, statistics, clock, pool::idleThreads, placements);
+        if (placements.onGpu()) {
+            execution.open();
+        }
+        this.scheduler = scheduler(execution, states, model, pool, options);
         Map<String, ModelServable> others = new HashMap<>();
         own(model).forEach((name, s) -> {
             if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
@@ -71,6 +79,20 @@ public final class ModelServable extends EngineServable {
         this.signatures = Map.copyOf(others);
         this.tabularInputs =
                 model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
+    }
+
+    private static Scheduler scheduler(
+            BatchExecution execution,
+            InitialStateFiles states,
+            BackendModel model,
+            DeviceExecutor pool,
+            SchedulerOptions options) {
+        try {
+            return SchedulerFactory.create(model.config(), execution, pool, options, states);
+        } catch (RuntimeException e) {
+            execution.close();
+            throw e;
+        }
     }
 
     /** Another signature of a version, with its own inputs, outputs and queue. */
@@ -83,8 +105,16 @@ public final class ModelServable extends EngineServable {
             Clock clock) {
         super(version.metadata().id(), config, version.statistics());
         this.model = version.model;
+        this.placements = version.placements;
         this.execution = new BatchExecution(
-                model, signature, config, version.metadata().id(), version.statistics(), clock, pool::idleThreads);
+                model,
+                signature,
+                config,
+                version.metadata().id(),
+                version.statistics(),
+                clock,
+                pool::idleThreads,
+                placements);
         this.scheduler = SchedulerFactory.create(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
         this.tabularInputs =
@@ -109,13 +139,7 @@ public final class ModelServable extends EngineServable {
                 .build();
     }
 
-    /**
-     * Creates the servable of a loaded model, with its scheduler. It owns the model and the strategy of the options.
-     * When this method throws, the caller keeps the model, and the strategy is closed.
-     *
-     * @param config the model's configuration, as clients get it
-     * @param states the files with the initial states of its sequences
-     */
+    /** As below, of a model that runs on processors. */
     public static ModelServable of(
             ServableId id,
             BackendModel model,
@@ -125,8 +149,38 @@ public final class ModelServable extends EngineServable {
             SchedulerOptions options,
             InitialStateFiles states,
             Clock clock) {
+        return of(
+                id,
+                model,
+                config,
+                statistics,
+                pool,
+                options,
+                states,
+                new InstancePlacements(model.config(), null),
+                clock);
+    }
+
+    /**
+     * Creates the servable of a loaded model, with its scheduler. It owns the model and the strategy of the options.
+     * When this method throws, the caller keeps the model, and the strategy is closed.
+     *
+     * @param config the model's configuration, as clients get it
+     * @param states the files with the initial states of its sequences
+     * @param placements where its instances run; those on GPUs are created at once
+     */
+    public static ModelServable of(
+            ServableId id,
+            BackendModel model,
+            ModelConfig config,
+            ModelStatistics statistics,
+            DeviceExecutor pool,
+            SchedulerOptions options,
+            InitialStateFiles states,
+            InstancePlacements placements,
+            Clock clock) {
         try {
-            return new ModelServable(id, model, config, statistics, pool, options, states, clock);
+            return new ModelServable(id, model, config, statistics, pool, options, states, placements, clock);
         } catch (RuntimeException e) {
             BatchStrategy strategy = options.strategy();
             if (strategy != null) {
@@ -143,7 +197,7 @@ public final class ModelServable extends EngineServable {
 
     @Override
     public boolean ready() {
-        return model.ready();
+        return model.ready() && placements.refusal() == null;
     }
 
     @Override
@@ -153,6 +207,11 @@ public final class ModelServable extends EngineServable {
 
     @Override
     public void submit(InferenceJob job) {
+        ServingException refusal = placements.refusal();
+        if (refusal != null) {
+            job.fail(refusal);
+            return;
+        }
         scheduler.submit(job);
     }
 
@@ -219,6 +278,7 @@ public final class ModelServable extends EngineServable {
         if (!same && !scheduler.configure(next)) {
             return false;
         }
+        placements.configure(next);
         scheduler.instances(Math.max(1, next.instances()));
         config(next);
         signatures.forEach((name, other) -> {

@@ -9,6 +9,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.cache.ResponseCache;
 import io.nereid.engine.cache.VersionResponseCache;
+import io.nereid.engine.execution.InstancePlacements;
 import io.nereid.engine.options.CacheOptions;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.WarmupOptions;
@@ -105,6 +106,7 @@ public final class ServableFactory {
                 own,
                 scheduler,
                 file -> initialState(source, file),
+                new InstancePlacements(model.config(), options.devices()),
                 clock);
     }
 

@@ -15,6 +15,7 @@ import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.SourceArbiter;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -54,18 +55,24 @@ public final class ModelSources implements AutoCloseable {
             ServableFactory servables,
             ServableManager manager,
             Clock clock) {
+        GpuInventory gpus = GpuInventory.of(options.devices());
         this.manager = manager;
         this.servables = servables;
         this.remembered = new AspiredVersionsRecorder(manager);
         this.gate = new SourceArbiter(remembered);
         this.modelList = new ModelListController(
                 new FileSystemStoragePathSource(
-                        options.servedModels(), backends, loaders, options.modelListSource(), clock),
+                        options.servedModels(), backends, loaders, options.modelListSource(), gpus, clock),
                 gate,
                 manager,
                 options);
         this.repository = new RepositorySource(
-                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), clock);
+                options.repositories(),
+                backends,
+                loaders,
+                options.repository().withScratch(options.scratch()),
+                gpus,
+                clock);
         this.others = List.copyOf(options.sources());
         this.loaders = loaders;
     }

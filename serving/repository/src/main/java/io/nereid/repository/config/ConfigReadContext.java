@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * @param file the origin of the text, for messages
  * @param directory the model's directory, to which file names in the text are relative
  * @param model the model's name
- * @param gpus whether this server can use GPUs
+ * @param gpus the GPUs that the configuration is checked against
  * @param problems collects errors and warnings
  */
-public record ConfigReadContext(Path file, Path directory, String model, boolean gpus, ProblemCollector problems) {
+public record ConfigReadContext(Path file, Path directory, String model, GpuInventory gpus, ProblemCollector problems) {
     private static final long MAX_MICROSECONDS = Long.MAX_VALUE / 1_000;
 
     void error(SourcePosition at, String message, @Nullable String remedy) {

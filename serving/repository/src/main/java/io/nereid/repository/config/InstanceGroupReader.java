@@ -14,6 +14,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads {@code instance_group} with its rate limiter resources. Confined to one thread. */
 final class InstanceGroupReader {
+    /** What to do about a GPU that the server does not have. */
+    static final String NO_GPU = "use KIND_CPU or KIND_AUTO, or serve it on a machine with a GPU and the plugin cuda";
+
     private static final int MAX_INSTANCES = 1024;
 
     private final ConfigReadContext scope;
@@ -36,18 +39,25 @@ final class InstanceGroupReader {
         Kind kind = g.text("kind").isEmpty()
                 ? Kind.AUTO
                 : Kind.valueOf(g.text("kind").substring(5));
-        if (kind == Kind.GPU && !scope.gpus()) {
-            error(
-                    g.place("kind"),
-                    who + "has kind KIND_GPU but server does not support GPUs",
-                    "use KIND_CPU or KIND_AUTO");
+        GpuInventory gpus = scope.gpus();
+        if (kind == Kind.GPU && !gpus.supported()) {
+            error(g.place("kind"), who + "has kind KIND_GPU but server does not support GPUs", NO_GPU);
+        } else if (kind == Kind.GPU && gpus.checked() && gpus.usable().isEmpty()) {
+            error(g.place("kind"), who + "has kind KIND_GPU but no GPUs are available", "use KIND_CPU or KIND_AUTO");
         }
-        boolean processors = kind == Kind.CPU || (kind == Kind.AUTO && !scope.gpus());
+        boolean processors = kind == Kind.CPU || (kind == Kind.AUTO && !gpus.supported());
         if (g.has("gpus") && (processors || kind == Kind.MODEL)) {
             error(
                     g.place("gpus"),
                     who + "has kind KIND_" + (processors ? "CPU" : "MODEL") + " but specifies one or more GPUs",
                     kind == Kind.AUTO ? "this server does not support GPUs, remove 'gpus'" : "remove 'gpus'");
+        }
+        if (gpus.checked() && gpus.supported() && !processors && kind != Kind.MODEL) {
+            for (Value v : g.all("gpus")) {
+                if (gpus.find((int) v.number()) == null) {
+                    error(v.at(), who + gpus.invalid((int) v.number()), "name one of these, or none for all");
+                }
+            }
         }
         if (g.has("profile")) {
             error(

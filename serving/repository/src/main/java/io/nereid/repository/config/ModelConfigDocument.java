@@ -76,10 +76,10 @@ public final class ModelConfigDocument {
      * preferred batch size beyond the maximum that the backend found.
      *
      * @param directory the model's directory
-     * @param gpus whether this server can use GPUs
+     * @param gpus the GPUs that the configuration is checked against
      * @throws ServingException INVALID_ARGUMENT with all violated rules
      */
-    public static void check(ModelConfig completed, Path directory, boolean gpus) {
+    public static void check(ModelConfig completed, Path directory, GpuInventory gpus) {
         ProblemCollector problems = new ProblemCollector();
         ModelConfigReader.check(spelled(completed), directory, gpus, problems);
         if (problems.hasErrors()) {

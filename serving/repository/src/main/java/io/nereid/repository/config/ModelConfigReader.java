@@ -27,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -36,6 +37,7 @@ import java.util.stream.Stream;
  */
 public final class ModelConfigReader {
     private static final String PYTHON_FILE = "model.py";
+    private static final Pattern CAPABILITY = Pattern.compile("[0-9]{1,3}\\.[0-9]{1,3}");
 
     private final ConfigReadContext scope;
 
@@ -53,10 +55,10 @@ public final class ModelConfigReader {
         this.scope = scope;
     }
 
-    /** As {@link #read(Path, String, Path, String, boolean, boolean, ProblemCollector)} on a server without GPUs. */
+    /** As {@link #read(Path, String, Path, String, boolean, GpuInventory, ProblemCollector)} on a server without GPUs. */
     public static Result read(
             Path file, String text, Path directory, String directoryName, boolean named, ProblemCollector problems) {
-        return read(file, text, directory, directoryName, named, false, problems);
+        return read(file, text, directory, directoryName, named, GpuInventory.NONE, problems);
     }
 
     /**
@@ -66,15 +68,15 @@ public final class ModelConfigReader {
      * @param directory the model's directory, with its label and warm-up files
      * @param directoryName the required name of the configuration, if it has a name
      * @param named whether that rule applies; else the configuration's own name is used
-     * @param gpus whether this server can use GPUs
+     * @param gpus the GPUs that the configuration is checked against
      */
-    static Result read(
+    public static Result read(
             Path file,
             String text,
             Path directory,
             String directoryName,
             boolean named,
-            boolean gpus,
+            GpuInventory gpus,
             ProblemCollector problems) {
         List<TextFormatNode.Field> fields = new ArrayList<>();
         boolean complete = true;
@@ -88,7 +90,8 @@ public final class ModelConfigReader {
     }
 
     /** As {@link #read(Path, String, Path, String, boolean, ProblemCollector)}, ignoring the configuration's name. */
-    public static Result readNamed(Path file, String text, Path directory, String name, ProblemCollector problems) {
+    public static Result readNamed(
+            Path file, String text, Path directory, String name, GpuInventory gpus, ProblemCollector problems) {
         List<TextFormatNode.Field> fields = new ArrayList<>();
         boolean complete = true;
         try {
@@ -98,7 +101,7 @@ public final class ModelConfigReader {
             complete = false;
         }
         fields.removeIf(f -> f.name().equals("name"));
-        return result(fields, complete, new ConfigReadContext(file, directory, name, false, problems), true);
+        return result(fields, complete, new ConfigReadContext(file, directory, name, gpus, problems), true);
     }
 
     /**
@@ -107,17 +110,17 @@ public final class ModelConfigReader {
      */
     public static Result readJson(
             Path file, String json, Path directory, String directoryName, boolean named, ProblemCollector problems) {
-        return readJson(file, json, directory, directoryName, named, false, problems);
+        return readJson(file, json, directory, directoryName, named, GpuInventory.NONE, problems);
     }
 
-    /** As {@link #read(Path, String, Path, String, boolean, boolean, ProblemCollector)}, of the JSON form. */
-    static Result readJson(
+    /** As {@link #read(Path, String, Path, String, boolean, GpuInventory, ProblemCollector)}, of the JSON form. */
+    public static Result readJson(
             Path file,
             String json,
             Path directory,
             String directoryName,
             boolean named,
-            boolean gpus,
+            GpuInventory gpus,
             ProblemCollector problems) {
         List<TextFormatNode.Field> fields = new ArrayList<>();
         boolean complete = true;
@@ -131,7 +134,7 @@ public final class ModelConfigReader {
     }
 
     /** Validates a configuration that a backend has completed, as if its document had been read. */
-    static void check(ModelConfig completed, Path directory, boolean gpus, ProblemCollector problems) {
+    static void check(ModelConfig completed, Path directory, GpuInventory gpus, ProblemCollector problems) {
         Path file = directory.resolve("config.pbtxt");
         result(
                 DocumentFields.of(ModelConfigDocument.of(completed)),
@@ -189,6 +192,7 @@ public final class ModelConfigReader {
                 .platform(ensemble && platform.isEmpty() && c.text("backend").isEmpty() ? "ensemble" : platform)
                 .backend(c.text("backend"))
                 .modelFile(modelFile(c))
+                .capabilityFiles(capabilityFiles(c))
                 .maxBatchSize(maxBatchSize)
                 .inputs(io.tensors(c.all("input"), "model input ", maxBatchSize, labels, partial))
                 .outputs(io.tensors(c.all("output"), "model output ", maxBatchSize, labels, partial))
@@ -322,6 +326,29 @@ public final class ModelConfigReader {
             return "";
         }
         return name;
+    }
+
+    /** The files by compute capability, such as {@code 7.5}. */
+    private Map<String, String> capabilityFiles(TypedMessage c) {
+        for (Value v : c.all("cc_model_filenames")) {
+            String capability = v.entry().key();
+            String file = v.entry().value() instanceof String s ? s : "";
+            if (!CAPABILITY.matcher(capability).matches()) {
+                scope.error(
+                        v.at(),
+                        "'cc_model_filenames' has the key " + ProblemCollector.quote(capability)
+                                + ", which is not a compute capability (expected: MAJOR.MINOR, such as 8.0)",
+                        null);
+            }
+            if (file.isEmpty() || !ModelNames.staysInside(file)) {
+                scope.error(
+                        v.at(),
+                        "'cc_model_filenames' " + ProblemCollector.quote(file)
+                                + " must lie inside the version's directory",
+                        "give a file name without '..'");
+            }
+        }
+        return MiscConfigReader.texts(c.all("cc_model_filenames"));
     }
 
     private VersionPolicy versionPolicy(TypedMessage c) {

@@ -48,6 +48,9 @@ final class ModelConfigRenderer {
         t.put("platform", c.platform());
         t.put("backend", c.backend());
         t.put("default_model_filename", c.modelFile());
+        if (!c.capabilityFiles().isEmpty()) {
+            t.put("cc_model_filenames", c.capabilityFiles());
+        }
         t.put("max_batch_size", (long) Math.max(0, c.maxBatchSize()));
         t.put("version_policy", versionPolicy(c.versionPolicy()));
         t.put("input", list(c.inputs(), s -> tensor(s, true)));

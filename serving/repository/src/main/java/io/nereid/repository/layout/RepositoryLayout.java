@@ -4,6 +4,7 @@ package io.nereid.repository.layout;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.ServingException;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.config.ModelConfigReader;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.BackendSelector.Choice;
@@ -53,6 +54,7 @@ public final class RepositoryLayout {
 
     private final BackendSelector chooser;
     private final String configName;
+    private final GpuInventory gpus;
 
     public RepositoryLayout(List<Backend> backends) {
         this(backends, "");
@@ -65,7 +67,17 @@ public final class RepositoryLayout {
      *     {@code config.pbtxt} only
      */
     public RepositoryLayout(List<Backend> backends, String configName) {
+        this(backends, configName, GpuInventory.NONE);
+    }
+
+    /**
+     * As {@link #RepositoryLayout(List, String)}.
+     *
+     * @param gpus the GPUs that configurations are checked against as they are read
+     */
+    public RepositoryLayout(List<Backend> backends, String configName, GpuInventory gpus) {
         this.configName = configName;
+        this.gpus = gpus;
         chooser = new BackendSelector(backends);
     }
 
@@ -215,7 +227,7 @@ public final class RepositoryLayout {
         Path file = configFile(directory);
         try {
             String text = TextFiles.read(file, TextFiles.MAX_CONFIG);
-            return ModelConfigReader.read(file, text, directory, otherwise, false, new ProblemCollector())
+            return ModelConfigReader.read(file, text, directory, otherwise, false, gpus, new ProblemCollector())
                     .config()
                     .name();
         } catch (ServingException e) {
@@ -269,8 +281,8 @@ public final class RepositoryLayout {
         Path configFile = configFile(entry.directory());
         if (json != null) {
             text = json;
-            ModelConfigReader.Result result =
-                    ModelConfigReader.readJson(file, json, entry.directory(), entry.name(), entry.named(), problems);
+            ModelConfigReader.Result result = ModelConfigReader.readJson(
+                    file, json, entry.directory(), entry.name(), entry.named(), gpus, problems);
             config = result.config();
             platformAt = result.platformAt();
             backendAt = result.backendAt();
@@ -280,8 +292,9 @@ public final class RepositoryLayout {
                 text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
                 ModelConfigReader.Result result = entry.served() == null && !entry.placed()
                         ? ModelConfigReader.read(
-                                configFile, text, entry.directory(), entry.name(), entry.named(), problems)
-                        : ModelConfigReader.readNamed(configFile, text, entry.directory(), entry.name(), problems);
+                                configFile, text, entry.directory(), entry.name(), entry.named(), gpus, problems)
+                        : ModelConfigReader.readNamed(
+                                configFile, text, entry.directory(), entry.name(), gpus, problems);
                 config = result.config();
                 platformAt = result.platformAt();
                 backendAt = result.backendAt();

@@ -57,7 +57,7 @@ public final class ConfigSchema {
           ensemble_scheduling ModelEnsembling |scheduling_choice
           instance_group *ModelInstanceGroup
           default_model_filename string
-          cc_model_filenames map<string,string> !!
+          cc_model_filenames map<string,string>
           metric_tags map<string,string>
           parameters map<string,ModelParameter>
           model_warmup *ModelWarmup

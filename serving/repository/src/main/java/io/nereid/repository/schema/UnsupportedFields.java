@@ -11,10 +11,6 @@ final class UnsupportedFields {
             "it steers CUDA graphs and streams of Triton's TensorRT backend", "remove it, nothing takes its place");
 
     private static final Map<String, Reason> REASONS = Map.of(
-            "ModelConfig.cc_model_filenames",
-            new Reason(
-                    "it chooses a file by the compute capability of a GPU",
-                    "name the one file in default_model_filename"),
             "ModelConfig.runtime",
             new Reason(
                     "it chooses among the libraries of one backend, of which there is only one here",

@@ -42,6 +42,10 @@ class ConfigCorpusTest {
     private static final Pattern LINE = Pattern.compile("(ERROR|WARNING) (?:(\\d+:\\d+) )?(.*)");
 
     /** A case, as stored in its directory. */
+    private static GpuInventory inventory(boolean gpus) {
+        return gpus ? GpuInventory.UNCHECKED : GpuInventory.NONE;
+    }
+
     private record Case(Path directory, boolean json, boolean gpus, List<String> expected) {
         static Case of(Path directory) {
             List<String> lines = read(directory.resolve("expected")).lines().toList();
@@ -57,8 +61,8 @@ class ConfigCorpusTest {
             Path file = directory.resolve(json ? "config.json" : "config.pbtxt");
             String text = read(file);
             return json
-                    ? ModelConfigReader.readJson(file, text, directory, "m", true, gpus, problems)
-                    : ModelConfigReader.read(file, text, directory, "m", true, gpus, problems);
+                    ? ModelConfigReader.readJson(file, text, directory, "m", true, inventory(gpus), problems)
+                    : ModelConfigReader.read(file, text, directory, "m", true, inventory(gpus), problems);
         }
 
         Path document() {
@@ -121,7 +125,7 @@ class ConfigCorpusTest {
 
                     ProblemCollector problems = new ProblemCollector();
                     Result again = ModelConfigReader.readJson(
-                            c.document(), PrettyJson.of(document), d, "m", true, c.gpus, problems);
+                            c.document(), PrettyJson.of(document), d, "m", true, inventory(c.gpus), problems);
                     assertThat(problems.list()).noneMatch(Problem::isError);
                     assertThat(PrettyJson.of(ModelConfigDocument.of(again.config())))
                             .isEqualTo(PrettyJson.of(document));

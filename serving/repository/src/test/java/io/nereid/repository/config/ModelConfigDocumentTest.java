@@ -114,9 +114,9 @@ class ModelConfigDocumentTest {
     @Test
     void aCompletedConfigurationIsLookedAtOnceMore() {
         ModelConfig config = read("dynamic_batching { preferred_batch_size: [ 4, 8 ] }");
-        ModelConfigDocument.check(config.toBuilder().maxBatchSize(8).build(), model, false);
+        ModelConfigDocument.check(config.toBuilder().maxBatchSize(8).build(), model, GpuInventory.NONE);
         assertThatThrownBy(() -> ModelConfigDocument.check(
-                        config.toBuilder().maxBatchSize(4).build(), model, false))
+                        config.toBuilder().maxBatchSize(4).build(), model, GpuInventory.NONE))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("dynamic batching preferred size must be <= max batch size for m");
     }
@@ -129,7 +129,7 @@ class ModelConfigDocumentTest {
                 .inputs(List.of(new TensorSpec("x", DataType.FP32, Shape.of(4))))
                 .outputs(List.of(new TensorSpec("y", DataType.FP32, Shape.SCALAR)))
                 .build();
-        ModelConfigDocument.check(rows, model, false);
-        ModelConfigDocument.check(rows.toBuilder().maxBatchSize(0).build(), model, false);
+        ModelConfigDocument.check(rows, model, GpuInventory.NONE);
+        ModelConfigDocument.check(rows.toBuilder().maxBatchSize(0).build(), model, GpuInventory.NONE);
     }
 }

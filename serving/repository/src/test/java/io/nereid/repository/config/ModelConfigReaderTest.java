@@ -215,7 +215,6 @@ class ModelConfigReaderTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "cc_model_filenames { key: '7.5' value: 'x' }|cc_model_filenames",
                 "runtime: 'x'|runtime",
                 "optimization { cuda { graphs: true } }|optimization.cuda.graphs",
                 "optimization { cuda { graph_spec { } } }|optimization.cuda.graph_spec",
@@ -232,7 +231,8 @@ class ModelConfigReaderTest {
         Problem p = only("instance_group { kind: KIND_GPU }");
         assertThat(p.message())
                 .isEqualTo("instance group m_0 of model m has kind KIND_GPU but server does not support GPUs");
-        assertThat(p.remedy()).isEqualTo("use KIND_CPU or KIND_AUTO");
+        assertThat(p.remedy())
+                .isEqualTo("use KIND_CPU or KIND_AUTO, or serve it on a machine with a GPU and the plugin cuda");
     }
 
     @ParameterizedTest

@@ -159,11 +159,11 @@ class PaddingParametersTest {
     void aCompleteConfigurationNeedsABatcherAndAnIncompleteOneDoesNot() {
         ModelConfig config = read("max_batch_size: 8\n" + TENSORS + parameter("batching_padding", "ids=0"));
         assertThat(problems.list()).isEmpty();
-        assertThatThrownBy(() -> ModelConfigDocument.check(config, directory, false))
+        assertThatThrownBy(() -> ModelConfigDocument.check(config, directory, GpuInventory.NONE))
                 .hasMessage(
                         "parameter batching_padding of model 'm': requests are not batched (expected: dynamic_batching)");
         ModelConfigDocument.check(
-                config.toBuilder().batching(DynamicBatching.EAGER).build(), directory, false);
+                config.toBuilder().batching(DynamicBatching.EAGER).build(), directory, GpuInventory.NONE);
         read(parameter("batching_padding", "anything=0"));
         assertThat(problems.list()).isEmpty();
     }

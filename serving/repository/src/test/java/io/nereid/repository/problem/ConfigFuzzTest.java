@@ -5,6 +5,7 @@ package io.nereid.repository.problem;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.Fakes;
 import io.nereid.repository.PrettyJson;
 import io.nereid.repository.config.ModelConfigDocument;
@@ -124,7 +125,7 @@ public class ConfigFuzzTest {
                 .config();
         assertThat(problems.list()).noneMatch(Problem::isError);
         assertThat(ModelConfigDocument.of(again)).isEqualTo(document);
-        ModelConfigDocument.check(config, model, false);
+        ModelConfigDocument.check(config, model, GpuInventory.NONE);
     }
 
     @Test

@@ -160,6 +160,22 @@ public final class DeviceExecutor implements AutoCloseable {
                 MOST_WAITING, 0, IDLE_NANOS, clock, Timer.threaded(name + "-timer"), Threads.named(name), false);
     }
 
+    /**
+     * As {@link #forWaitingRuns(String, Clock)}, with threads that are bound to the policy's processors.
+     *
+     * @throws io.nereid.base.ServingException FAILED_PRECONDITION when threads cannot be bound to these processors
+     */
+    public static DeviceExecutor forWaitingRuns(String name, Clock clock, HostPolicy policy) {
+        return new DeviceExecutor(
+                MOST_WAITING,
+                0,
+                IDLE_NANOS,
+                clock,
+                Timer.threaded(name + "-timer"),
+                bound(Threads.named(name), policy),
+                false);
+    }
+
     private static ThreadFactory bound(ThreadFactory factory, HostPolicy policy) {
         policy.check();
         return task -> factory.newThread(() -> {

@@ -369,10 +369,8 @@ public final class RateLimiter {
                 if (!g.passive()) {
                     group = g;
                     int within = Math.max(0, instance - first);
-                    device = g.gpus().isEmpty()
-                            ? 0
-                            : g.gpus().get(within % g.gpus().size());
-                    first += g.count();
+                    device = g.device(within);
+                    first += g.instances();
                     if (instance < first) {
                         break;
                     }

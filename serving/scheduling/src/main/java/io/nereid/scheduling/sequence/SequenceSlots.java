@@ -78,11 +78,8 @@ final class SequenceSlots {
         for (InstanceGroup g : config.instanceGroups()) {
             if (!g.passive()) {
                 int within = Math.max(0, instance - end);
-                List<Integer> gpu = g.gpus().isEmpty()
-                        ? List.of()
-                        : List.of(g.gpus().get(within % g.gpus().size()));
-                one = new InstanceGroup(g.name(), g.kind(), 1, gpu, false, g.hostPolicy(), g.resources(), g.priority());
-                end += g.count();
+                one = g.placed(g.kind(), 1, g.gpus().isEmpty() ? List.of() : List.of(g.device(within)));
+                end += g.instances();
                 if (instance < end) {
                     break;
                 }

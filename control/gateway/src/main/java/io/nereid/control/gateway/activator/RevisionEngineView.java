@@ -299,6 +299,7 @@ public final class RevisionEngineView implements InferenceEngine, ModelControl {
                 c.platform(),
                 c.backend(),
                 c.modelFile(),
+                c.capabilityFiles(),
                 c.maxBatchSize(),
                 c.inputs(),
                 c.outputs(),
