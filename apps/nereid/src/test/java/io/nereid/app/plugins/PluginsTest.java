@@ -72,6 +72,8 @@ class PluginsTest {
                 List.of(),
                 List.of(),
                 List.of(),
+                "",
+                "",
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }

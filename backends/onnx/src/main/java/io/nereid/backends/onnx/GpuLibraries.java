@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
 final class GpuLibraries {
     private static final Logger LOG = System.getLogger(GpuLibraries.class.getName());
 
+    /** Separates what is missing from what ONNX Runtime has to say. */
+    static final String DETAIL = "; ONNX Runtime says: ";
+
     /** The CUDA that the providers are built for. */
     static final String CUDA_MAJOR = "12";
 
@@ -50,11 +53,12 @@ final class GpuLibraries {
     record Library(String name, String source) {}
 
     private static final Library CUDART = new Library("libcudart.so.12", "nvidia-cuda-runtime-cu12");
+    private static final Library CUDNN = new Library("libcudnn.so.9", "nvidia-cudnn-cu12");
     private static final Library CUBLAS = new Library("libcublas.so.12", "nvidia-cublas-cu12");
 
     /** Each after those that it needs itself. */
     private static final List<Library> CUDA = List.of(
-            new Library("libcuda.so.1", "NVIDIA's driver, version 525 or newer"),
+            new Library("libcuda.so.1", "NVIDIA's driver"),
             CUDART,
             new Library("libcublasLt.so.12", "nvidia-cublas-cu12"),
             CUBLAS,
@@ -63,12 +67,16 @@ final class GpuLibraries {
     private static final List<Library> TENSORRT = List.of(
             CUDART,
             CUBLAS,
-            new Library("libcudnn.so.9", "nvidia-cudnn-cu12"),
+            CUDNN,
             new Library("libnvinfer.so.10", "tensorrt-cu12"),
             new Library("libnvonnxparser.so.10", "tensorrt-cu12"));
 
-    /** Of these, what CUDA's provider opens by itself when a model needs kernels that are compiled at run time. */
-    private static final Library NVRTC = new Library("libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12");
+    /**
+     * What CUDA's provider opens by its name when a model needs it: convolutions, and kernels that are compiled at run time. Without them
+     * other models run.
+     */
+    private static final List<Library> OPENED_LATER =
+            List.of(CUDNN, new Library("libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12"));
 
     private final List<Path> folders;
 
@@ -155,7 +163,7 @@ final class GpuLibraries {
             List<Library> wanted = provider == OrtProvider.CUDA ? CUDA : TENSORRT;
             List<Library> missing = missing(wanted);
             if (provider == OrtProvider.CUDA) {
-                missing(List.of(NVRTC));
+                missing(OPENED_LATER);
             } else if (unusable(OrtProvider.CUDA) != null) {
                 missing.addAll(0, missing(CUDA));
             }
@@ -222,7 +230,7 @@ final class GpuLibraries {
                     .append(library.source())
                     .append(')');
         }
-        return list + " not found or not loadable in " + folders + "; ONNX Runtime says: " + text;
+        return list + " not found or not loadable in " + folders + DETAIL + text;
     }
 
     /** FAILED_PRECONDITION for a model whose provider cannot be used. */
@@ -231,7 +239,7 @@ final class GpuLibraries {
                 ErrorCode.FAILED_PRECONDITION,
                 "model '" + model + "' needs ONNX Runtime's execution provider " + provider + ", which cannot be used: "
                         + reason,
-                "install what is missing (CUDA " + CUDA_MAJOR + ", for TensorRT also cuDNN 9 and TensorRT 10; PyPI's"
+                "install what is missing (CUDA " + CUDA_MAJOR + " and cuDNN 9, for TensorRT also TensorRT 10; PyPI's"
                         + " packages do) or add its folder to LD_LIBRARY_PATH; '" + GpuOptions.FALLBACK
                         + "' of the model's parameters allows another provider");
     }

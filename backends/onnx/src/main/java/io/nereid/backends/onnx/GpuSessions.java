@@ -133,7 +133,8 @@ final class GpuSessions {
 
     private void fellBack(int gpu, String from, String to, String reason) {
         LOG.warn("model '{}' runs on {} instead of {} on GPU {}: {}", model, to, from, gpu, reason);
-        notes.put(gpu, " (instead of " + from + ": " + reason + ")");
+        int end = reason.indexOf(GpuLibraries.DETAIL);
+        notes.put(gpu, " (instead of " + from + ": " + (end < 0 ? reason : reason.substring(0, end)) + ")");
     }
 
     private OnnxSession session(int gpu, @Nullable Map<String, String> tensorRt) throws OrtException {
