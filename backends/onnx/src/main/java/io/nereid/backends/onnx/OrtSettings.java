@@ -144,7 +144,7 @@ record OrtSettings(
                     case 2 -> OptLevel.NO_OPT;
                     default -> OptLevel.ALL_OPT;
                 },
-                shrinkage.isEmpty() ? "" : "cpu:0",
+                shrinkage,
                 parallel || parameters.containsKey(INTRA) || parameters.containsKey(INTER),
                 Map.copyOf(entries));
     }
