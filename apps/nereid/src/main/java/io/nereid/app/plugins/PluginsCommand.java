@@ -244,11 +244,12 @@ public final class PluginsCommand implements Runnable {
     private static void probe(PluginManifest plugin, PluginDirectories places, Path directory, PrintWriter err) {
         String name = plugin.name();
         try {
-            List<Backend> backends = new ArrayList<>(
-                    PluginLoader.load(places, name, directory).of(PluginKind.BACKEND, Backend.class));
+            List<Backend> backends =
+                    new ArrayList<>(PluginLoader.load(places, name, directory).of(PluginKind.BACKEND, Backend.class));
             if (!plugin.libraries().isEmpty()) {
                 // Those of the distribution load them; one that does not use them is not tested.
-                System.setProperty(plugin.libraries(), directory.toAbsolutePath().toString());
+                System.setProperty(
+                        plugin.libraries(), directory.toAbsolutePath().toString());
                 for (Backend backend : ServiceLoader.load(Backend.class)) {
                     if (plugin.libraries().startsWith("nereid." + backend.name() + ".")) {
                         backends.add(backend);

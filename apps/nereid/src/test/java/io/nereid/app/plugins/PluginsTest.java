@@ -225,8 +225,7 @@ class PluginsTest {
             Files.writeString(own.resolve(known.artifacts().get(0).fileName()), "");
             PluginLoader.offerLibraries(places);
             assertThat(System.getProperty(property)).isEqualTo(own.toString());
-            assertThat(PluginLoader.load(places, known.name(), own).providers())
-                    .containsOnlyKeys(PluginKind.LIBRARIES);
+            assertThat(PluginLoader.load(places, known.name(), own).providers()).containsOnlyKeys(PluginKind.LIBRARIES);
             assertThat(InstalledPlugins.load(places).deviceProviders()).isEmpty();
         } finally {
             System.clearProperty(property);

@@ -35,9 +35,9 @@ import java.util.stream.Stream;
  * processes must not use one directory, and new weights must have another one. Here a key covers everything that an engine
  * depends on ({@link #key}), and the cache is two directories below its root: {@code KEY}, which all processes share and in
  * which files only appear complete, by a rename; and {@code .work-KEY-…} of one session, in which ONNX Runtime writes.
- * {@link #open} copies the shared files to the session's, {@link #publish} the new ones back.
+ * {@link #open} copies the shared files to the session's, and the new ones back, as {@link #close} does.
  *
- * <p>{@link #open} holds a lock of the key, of the file {@code KEY.lock}, until {@link #publish}: a process that loads the same
+ * <p>{@link #open} holds a lock of the key, of the file {@code KEY.lock}, until the session is open: a process that loads the same
  * model meanwhile waits, and then finds the engine instead of building it again. A process that ends without closing leaves its directory,
  * whose own lock it then no longer has; the next {@link #open} removes it.
  */

@@ -15,6 +15,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -99,8 +100,8 @@ final class OnnxModel implements BackendModel {
     /** {@inheritDoc} It runs on processors, or, where the model has no session there, on its first GPU. */
     @Override
     public ModelInstance newInstance() {
-        OnnxSession session = sessions.get(PROCESSORS);
-        return newInstance(session != null ? session : sessions.get(Collections.min(sessions.keySet())));
+        // That of the processors has the lowest number.
+        return newInstance(Objects.requireNonNull(sessions.get(Collections.min(sessions.keySet()))));
     }
 
     @Override

@@ -100,8 +100,10 @@ class GpuBuildTest {
             Files.createDirectories(folder);
         }
         Map<String, String> environment = Map.of(
-                "LD_LIBRARY_PATH", root.resolve("given") + ":relative::" + root.resolve("absent"),
-                "VIRTUAL_ENV", virtual.toString());
+                "LD_LIBRARY_PATH",
+                root.resolve("given") + ":relative::" + root.resolve("absent"),
+                "VIRTUAL_ENV",
+                virtual.toString());
         assertThat(GpuLibraries.folders(root, root.resolve("home").toString(), environment::get))
                 .isEqualTo(expected);
         assertThat(GpuLibraries.folders(root, "?", name -> null))
