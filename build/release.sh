@@ -5,7 +5,8 @@
 #
 # VERSION          the version of the poms (then this tree is built), or another one (then the last commit is, with that version)
 # --built          takes what "./mvnw verify" or "package" has left in this tree instead of building it
-# --parts          distribution, aarch64, image, image-tensorflow, image-all, wheel, debian, maven; all of them when absent
+# --parts          distribution, aarch64, image, image-tensorflow, image-all, wheel, debian, maven; all of these when absent. image-cuda
+#                  is made when it is named: it fetches 742 MB
 #
 # NEREID_RELEASE_JDK   the JDK whose runtime goes into the distribution; the newest of /usr/lib/jvm and /opt when absent
 # NEREID_SIGNING_KEY   a key that gpg knows; without it nothing is signed

@@ -22,6 +22,7 @@ import tarfile
 
 import distribution
 import files
+import plugins
 
 # The C and C++ libraries, certificates and time zones; libz is what the Java runtime and native libraries may be linked with.
 PACKAGES = ["base-files", "ca-certificates", "libc6", "libgcc-s1", "libstdc++6", "tzdata", "zlib1g"]
@@ -257,6 +258,7 @@ def build(path, base, added, version, variant, platform, jdk, time, created, rev
                 "XDG_CACHE_HOME=/tmp",
                 "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
                 "NEREID_HOST=0.0.0.0",
+                *plugins.ENVIRONMENT.get(variant, []),
             ],
             "Entrypoint": ["nereid"],
             "Cmd": ["serve", "/models"],

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import sys
+import zipfile
 
 import distribution
 import files
@@ -21,9 +22,12 @@ import files
 VARIANTS = {
     "image-tensorflow": ["tensorflow"],
     "image-all": ["onnx-import", "pmml", "pytorch", "s3", "tensorflow", "tflite"],
+    "image-cuda": ["cuda", "onnxruntime-cuda"],
 }
-# Plugins that no image has: they need libraries that no image has.
-LEFT_OUT = {"cuda"}
+# For GPUs: an image of their own, as they are large and need libraries of NVIDIA, whose licence does not allow that an image of Nereid has them.
+LEFT_OUT = set(VARIANTS["image-cuda"])
+# Variables of the environment by variant. NVIDIA's container runtime mounts the driver's libraries that they name: CUDA and NVML.
+ENVIRONMENT = {"cuda": ["NVIDIA_DRIVER_CAPABILITIES=compute,utility"]}
 FOLDER = "plugins"
 NATIVE = re.compile(r"\.(so(\.\d+)*|dylib|dll|jnilib)$")
 
@@ -75,9 +79,19 @@ def install(manifest, stage, home, platform, time, work):
     unpacked = os.path.join(cache, "nereid")
     for jar in sorted(glob.glob(os.path.join(unpacked, "javacpp", "*.jar"))):
         shutil.copytree(jar, native, symlinks=True, dirs_exist_ok=True)
+    # ONNX Runtime's libraries lie flat: its providers are opened in the directory of the library itself.
+    for directory_of_jar in sorted(glob.glob(os.path.join(unpacked, "onnxruntime_gpu-*"))):
+        shutil.copytree(directory_of_jar, native, symlinks=True, dirs_exist_ok=True)
     if os.path.isdir(os.path.join(unpacked, "djl")):
         shutil.copytree(os.path.join(unpacked, "djl"), os.path.join(native, "djl"), symlinks=True)
     shutil.rmtree(cache, ignore_errors=True)
+    if not os.path.isdir(native):
+        # Of a plugin that was not loaded, as it needs a GPU: all that its jars have for Linux on x86-64.
+        for jar in sorted(glob.glob(os.path.join(directory, "*.jar"))):
+            with zipfile.ZipFile(jar) as packed:
+                for entry in packed.namelist():
+                    if "linux-x86_64/" in entry and NATIVE.search(entry):
+                        packed.extract(entry, native)
     thinned = set()
     if os.path.isdir(native):
         libraries = [path for path in (os.path.join(native, file) for file in files.paths(native)) if NATIVE.search(path) and not os.path.islink(path)]

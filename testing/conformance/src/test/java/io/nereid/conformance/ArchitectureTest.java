@@ -65,10 +65,10 @@ class ArchitectureTest {
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config config.parameters management | base tensor observe
+        foundation/device | io.nereid.device | . | base observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi device
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
-        foundation/device | io.nereid.device | . | base tensor observe
         foundation/tfdata | io.nereid.tfdata | . | base tensor observe protobuf-lite spi
         serving/tracing | io.nereid.tracing | . | base tensor json observe
         serving/recording | io.nereid.recording | . | base tensor observe protobuf-lite spi tfdata
@@ -78,7 +78,7 @@ class ArchitectureTest {
             observe spi backend device
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend device tfdata \
             lifecycle scheduling repository
-        backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi backend
+        backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi device backend
         backends/java | io.nereid.backends.java | . | base tensor observe spi backend
         backends/tokenizer | io.nereid.backends.tokenizer | . | base tensor observe spi backend
         backends/huggingface | io.nereid.backends.huggingface | . | base tensor json observe protobuf-lite spi backend \

@@ -54,6 +54,7 @@ public final class InstalledPlugins {
     }
 
     static InstalledPlugins load(PluginDirectories places) {
+        PluginLoader.offerLibraries(places);
         List<Backend> backends = new ArrayList<>();
         List<StorageProvider> storage = new ArrayList<>();
         List<CacheStoreProvider> caches = new ArrayList<>();

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,6 +35,14 @@ final class PluginLoader {
      * @throws ServingException FAILED_PRECONDITION when it was built for another version of the API
      */
     static LoadedPlugin load(PluginDirectories places, String name, Path directory) throws IOException {
+        PluginManifest known = libraries(name);
+        if (known != null) {
+            String damage = PluginInstaller.damage(known, directory);
+            if (damage != null) {
+                throw new IOException(damage);
+            }
+            return new LoadedPlugin(name, Map.of(PluginKind.LIBRARIES, List.of()));
+        }
         LoadedPlugin plugin = load(places, name, directory, List.of(PluginKind.values()));
         if (plugin.isEmpty()) {
             throw new IOException("it contains no backend, storage provider, response cache or driver of devices in "
@@ -45,10 +54,39 @@ final class PluginLoader {
         return plugin;
     }
 
+    /** The known plugin of this name if it has libraries for a backend of the distribution, and no provider; else null. */
+    private static @Nullable PluginManifest libraries(String name) {
+        for (PluginManifest plugin : PluginManifest.all()) {
+            if (plugin.name().equals(name) && !plugin.libraries().isEmpty()) {
+                return plugin;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Lets the backends of the distribution find the libraries of installed plugins. Called before the backends are made. A property that
+     * is set already stays as it is, and a damaged plugin is left out: {@link #load(PluginDirectories, String, Path)} says why.
+     */
+    static void offerLibraries(PluginDirectories places) {
+        places.installed().forEach((name, directory) -> {
+            PluginManifest plugin = libraries(name);
+            if (plugin != null
+                    && System.getProperty(plugin.libraries()) == null
+                    && PluginInstaller.damage(plugin, directory) == null) {
+                System.setProperty(
+                        plugin.libraries(), directory.toAbsolutePath().toString());
+            }
+        });
+    }
+
     /** As {@link #load(PluginDirectories, String, Path)}, with the providers of some kinds, of which there may be none. */
     @SuppressWarnings("resource")
     static LoadedPlugin load(PluginDirectories places, String name, Path directory, List<PluginKind> kinds)
             throws IOException {
+        if (libraries(name) != null) {
+            return new LoadedPlugin(name, Map.of());
+        }
         List<URL> jars = new ArrayList<>();
         Path unpacked = PluginDirectories.unpacked(directory);
         if (unpacked != null) {
@@ -65,7 +103,11 @@ final class PluginLoader {
         try {
             for (PluginKind kind : kinds) {
                 List<Object> found = new ArrayList<>();
-                for (Object provider : ServiceLoader.load(kind.service(), loader)) {
+                Class<?> service = kind.service();
+                if (service == null) {
+                    continue;
+                }
+                for (Object provider : ServiceLoader.load(service, loader)) {
                     link(provider);
                     found.add(provider);
                 }

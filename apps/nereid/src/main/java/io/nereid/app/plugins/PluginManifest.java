@@ -29,6 +29,9 @@ import org.jspecify.annotations.Nullable;
  * @param storage the schemes of its storage providers
  * @param caches the names of its response caches
  * @param devices the names of its drivers of devices
+ * @param libraries for {@link PluginKind#LIBRARIES}, the system property that gets the directory of the plugin, by which the backend
+ *     of the distribution finds the libraries; else empty
+ * @param needs what the plugin needs of the machine that it does not fetch; empty for nothing
  * @param unpackedBytes size of the files that its first use unpacks into the user's cache directory
  * @param artifacts its libraries; none when everything that it needs comes with the distribution
  */
@@ -40,6 +43,8 @@ record PluginManifest(
         List<String> storage,
         List<String> caches,
         List<String> devices,
+        String libraries,
+        String needs,
         long unpackedBytes,
         List<Artifact> artifacts) {
     /**
@@ -113,6 +118,9 @@ record PluginManifest(
         if (!devices.isEmpty()) {
             kinds.add(PluginKind.DEVICE);
         }
+        if (!libraries.isEmpty()) {
+            kinds.add(PluginKind.LIBRARIES);
+        }
         return kinds;
     }
 
@@ -141,6 +149,8 @@ record PluginManifest(
                 texts(plugin, "storage"),
                 texts(plugin, "caches"),
                 texts(plugin, "devices"),
+                text(plugin, "libraries"),
+                text(plugin, "needs"),
                 number(plugin, "unpackedBytes"),
                 fields(plugin, "artifacts").stream()
                         .map(PluginManifest::artifact)

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.logging.Level;
 import java.util.stream.Collectors;
@@ -211,6 +212,9 @@ public final class PluginsCommand implements Runnable {
                                 + " in the cache directory at its first use"
                         : "")
                 + "; licence " + plugin.licence());
+        if (!plugin.needs().isEmpty()) {
+            err.println("  it needs " + plugin.needs());
+        }
         err.flush();
         Path directory = new PluginInstaller(
                         from != null ? List.of(from) : List.of(localRepository()),
@@ -219,7 +223,7 @@ public final class PluginsCommand implements Runnable {
                         err,
                         Terminal.err())
                 .install(plugin, places.own());
-        probe(places, name, directory, err);
+        probe(plugin, places, directory, err);
         done(name, "installed", directory, name + " is installed in " + directory);
     }
 
@@ -237,9 +241,22 @@ public final class PluginsCommand implements Runnable {
     }
 
     /** Loads the plugin once, so that an unusable one is reported now rather than when the server starts. */
-    private static void probe(PluginDirectories places, String name, Path directory, PrintWriter err) {
+    private static void probe(PluginManifest plugin, PluginDirectories places, Path directory, PrintWriter err) {
+        String name = plugin.name();
         try {
-            for (Backend backend : PluginLoader.load(places, name, directory).of(PluginKind.BACKEND, Backend.class)) {
+            List<Backend> backends =
+                    new ArrayList<>(PluginLoader.load(places, name, directory).of(PluginKind.BACKEND, Backend.class));
+            if (!plugin.libraries().isEmpty()) {
+                // Those of the distribution load them; one that does not use them is not tested.
+                System.setProperty(
+                        plugin.libraries(), directory.toAbsolutePath().toString());
+                for (Backend backend : ServiceLoader.load(Backend.class)) {
+                    if (plugin.libraries().startsWith("nereid." + backend.name() + ".")) {
+                        backends.add(backend);
+                    }
+                }
+            }
+            for (Backend backend : backends) {
                 String reason = ProgressPrinter.during(
                         "unpacking and testing " + name, err, () -> String.valueOf(backend.unavailableReason()));
                 if (!reason.equals("null")) {
@@ -281,6 +298,7 @@ public final class PluginsCommand implements Runnable {
                 .map(a -> unpacked.resolve(a.fileName()))
                 .filter(Files::isDirectory)
                 .forEach(doomed::add);
+        doomed.addAll(unpackedLibraries(name));
         for (Path each : doomed) {
             try {
                 PluginDirectories.delete(each);
@@ -293,6 +311,26 @@ public final class PluginsCommand implements Runnable {
             }
         }
         done(name, "removed", null, name + " is removed; running servers use it until they are stopped");
+    }
+
+    /** What ONNX Runtime's libraries have become in the cache directory: a directory for each content, named after the jar. */
+    private static List<Path> unpackedLibraries(String name) {
+        List<String> prefixes = PluginManifest.all().stream()
+                .filter(p -> p.name().equals(name) && !p.libraries().isEmpty())
+                .flatMap(p -> p.artifacts().stream())
+                .map(a -> a.artifact() + "-" + a.version() + "-")
+                .toList();
+        Path cache = CacheDirectory.directory();
+        if (prefixes.isEmpty() || !Files.isDirectory(cache)) {
+            return List.of();
+        }
+        try (var inside = Files.list(cache)) {
+            return inside.filter(p -> prefixes.stream().anyMatch(String.valueOf(p.getFileName())::startsWith))
+                    .filter(Files::isDirectory)
+                    .toList();
+        } catch (IOException e) {
+            return List.of();
+        }
     }
 
     private PrintWriter out() {

@@ -72,6 +72,8 @@ class PluginsTest {
                 List.of(),
                 List.of(),
                 List.of(),
+                "",
+                "",
                 0,
                 List.of(artifact("one", "", "the first"), artifact("two", "linux-x86_64", "the second")));
     }
@@ -203,6 +205,31 @@ class PluginsTest {
                 .isInstanceOfSatisfying(
                         ServingException.class,
                         e -> assertThat(e.describe()).contains("'paddle' is in the plugin 'onnx-import'"));
+    }
+
+    @Test
+    void librariesOfABackendAreOfferedToItAndProvideNothing() throws Exception {
+        PluginManifest known = PluginManifest.named("onnxruntime-cuda");
+        assertThat(known.kinds()).containsExactly(PluginKind.LIBRARIES);
+        assertThat(known.needs()).contains("libcudart.so.12").contains("the plugin cuda");
+        String property = known.libraries();
+        PluginDirectories places = new PluginDirectories(plugins, null);
+        Path own = Files.createDirectories(plugins.resolve(known.name()));
+        try {
+            assertThatThrownBy(() -> PluginLoader.load(places, known.name(), own))
+                    .hasMessageContaining(known.artifacts().get(0).fileName() + " is missing");
+            PluginLoader.offerLibraries(places);
+            assertThat(System.getProperty(property)).isNull();
+            // As in an image: the jar without its libraries, which lie beside it.
+            Files.createDirectories(own.resolve("native"));
+            Files.writeString(own.resolve(known.artifacts().get(0).fileName()), "");
+            PluginLoader.offerLibraries(places);
+            assertThat(System.getProperty(property)).isEqualTo(own.toString());
+            assertThat(PluginLoader.load(places, known.name(), own).providers()).containsOnlyKeys(PluginKind.LIBRARIES);
+            assertThat(InstalledPlugins.load(places).deviceProviders()).isEmpty();
+        } finally {
+            System.clearProperty(property);
+        }
     }
 
     private Backend backend(PluginDirectories places, String name) {

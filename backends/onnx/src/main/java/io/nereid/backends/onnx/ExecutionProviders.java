@@ -5,6 +5,8 @@ package io.nereid.backends.onnx;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtProvider;
 import ai.onnxruntime.OrtSession.SessionOptions;
+import ai.onnxruntime.providers.OrtCUDAProviderOptions;
+import ai.onnxruntime.providers.OrtTensorRTProviderOptions;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -16,28 +18,41 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The execution providers and custom operator libraries that a model's configuration asks for. Immutable.
+ * The execution providers and custom operator libraries of a session. Immutable.
  *
  * @param gpu the CUDA device, or -1 for the CPU
  * @param openVino whether CPU runs use the OpenVINO execution provider
- * @param tensorRt whether GPU runs use the TensorRT execution provider
+ * @param cuda options of the CUDA execution provider, for runs on a GPU
+ * @param tensorRt options of the TensorRT execution provider; null without it
  * @param libraries custom operator libraries, inside the model's directory
  */
-record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path> libraries) {
+record ExecutionProviders(
+        int gpu,
+        boolean openVino,
+        Map<String, String> cuda,
+        @Nullable Map<String, String> tensorRt,
+        List<Path> libraries) {
     /** Runs on the CPU by ONNX Runtime's own kernels. */
-    static final ExecutionProviders CPU = new ExecutionProviders(-1, false, false, List.of());
+    static final ExecutionProviders CPU = new ExecutionProviders(-1, false, Map.of(), null, List.of());
 
     /**
-     * Reads the configuration.
+     * Reads what the configuration says about runs on processors, and checks that this build has the execution providers that it asks for.
      *
+     * @param options what it says about runs on GPUs
      * @param providers the execution providers of this build of ONNX Runtime
      * @throws ServingException INVALID_ARGUMENT for a provider that this build does not have, or a missing library
      */
-    static ExecutionProviders of(ModelLocation source, ModelConfig config, Set<OrtProvider> providers) {
-        int gpu = gpu(config, providers.contains(OrtProvider.CUDA));
+    static ExecutionProviders of(
+            ModelLocation source, ModelConfig config, GpuOptions options, Set<OrtProvider> providers) {
+        if (!providers.contains(OrtProvider.CUDA)) {
+            rejectGpus(config, providers);
+        }
         boolean openVino = false;
         for (ExecutionAccelerator accelerator : config.optimization().cpuAccelerators()) {
             if (!accelerator.name().equals("openvino")) {
@@ -48,40 +63,56 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
             }
             openVino = true;
         }
-        boolean tensorRt = false;
-        for (ExecutionAccelerator accelerator : config.optimization().gpuAccelerators()) {
-            switch (accelerator.name()) {
-                case "tensorrt" -> {
-                    if (!providers.contains(OrtProvider.TENSOR_RT)) {
-                        throw disabled(config, "TensorRT", providers);
-                    }
-                    tensorRt = true;
-                }
-                case "cuda", "gpu_io" -> {
-                    if (!providers.contains(OrtProvider.CUDA)) {
-                        throw disabled(config, accelerator.name(), providers);
-                    }
-                }
-                default -> throw unknown(config, accelerator, "tensorrt, cuda or gpu_io");
-            }
+        if (options.tensorRt() != null && !providers.contains(OrtProvider.TENSOR_RT)) {
+            throw disabled(config, "TensorRT", providers);
         }
-        return new ExecutionProviders(gpu, openVino, tensorRt && gpu >= 0, libraries(source, config));
+        return new ExecutionProviders(-1, openVino, Map.of(), null, libraries(source, config));
     }
 
-    private static int gpu(ModelConfig config, boolean available) {
-        int gpu = -1;
+    private static void rejectGpus(ModelConfig config, Set<OrtProvider> providers) {
         for (InstanceGroup group : config.instanceGroups()) {
             if (group.kind() == InstanceGroup.Kind.GPU) {
-                if (!available) {
-                    throw ServingException.invalidArgument(
-                            "instance group " + group.name() + " of model " + config.name()
-                                    + " has kind KIND_GPU but server does not support GPUs",
-                            "use KIND_CPU or KIND_AUTO, or run the server with ONNX Runtime's GPU build");
-                }
-                gpu = group.gpus().isEmpty() ? 0 : group.gpus().get(0);
+                throw ServingException.invalidArgument(
+                        "instance group " + group.name() + " of model " + config.name()
+                                + " has kind KIND_GPU but server does not support GPUs",
+                        "use KIND_CPU or KIND_AUTO, or install ONNX Runtime's GPU build: nereid plugins install "
+                                + OrtLibrary.PLUGIN);
             }
         }
-        return gpu;
+        for (ExecutionAccelerator accelerator : config.optimization().gpuAccelerators()) {
+            throw disabled(config, accelerator.name().equals("cuda") ? "CUDA" : "TensorRT", providers);
+        }
+    }
+
+    /** The ordinals of the GPUs that the instances of a configuration are on, in their order; empty for one on processors. */
+    static List<Integer> gpus(ModelConfig config) {
+        Set<Integer> ordinals = new TreeSet<>();
+        for (InstanceGroup group : config.instanceGroups()) {
+            if (group.kind() == InstanceGroup.Kind.GPU) {
+                ordinals.addAll(group.gpus().isEmpty() ? List.of(0) : group.gpus());
+            }
+        }
+        return List.copyOf(ordinals);
+    }
+
+    /** Whether a configuration has instances on processors. */
+    static boolean onProcessors(ModelConfig config) {
+        return config.instanceGroups().isEmpty()
+                || config.instanceGroups().stream().anyMatch(group -> group.kind() != InstanceGroup.Kind.GPU);
+    }
+
+    /**
+     * These libraries on a GPU.
+     *
+     * @param withTensorRt options of TensorRT; null for CUDA alone
+     */
+    ExecutionProviders on(int device, Map<String, String> withCuda, @Nullable Map<String, String> withTensorRt) {
+        return new ExecutionProviders(device, false, Map.copyOf(withCuda), withTensorRt, libraries);
+    }
+
+    /** Their names in the order of preference. */
+    String names() {
+        return gpu >= 0 ? (tensorRt != null ? "tensorrt, cuda, cpu" : "cuda, cpu") : openVino ? "openvino, cpu" : "cpu";
     }
 
     private static ServingException unknown(ModelConfig config, ExecutionAccelerator accelerator, String known) {
@@ -95,7 +126,10 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
         return ServingException.invalidArgument(
                 name + " Execution Accelerator is not enabled; model '" + config.name()
                         + "' asks for it, and this build of ONNX Runtime has " + providers,
-                "remove it from the configuration's optimization, or run the server with a build that has it");
+                name.equals("OpenVINO")
+                        ? "remove it from the configuration's optimization, or run the server with a build that has it"
+                        : "remove it from the configuration's optimization, or install ONNX Runtime's GPU build: nereid"
+                                + " plugins install " + OrtLibrary.PLUGIN);
     }
 
     private static List<Path> libraries(ModelLocation source, ModelConfig config) {
@@ -122,7 +156,8 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
         return List.copyOf(found);
     }
 
-    private static boolean inside(Path file, Path directory) {
+    /** Whether a file lies inside a directory, with symbolic links followed. */
+    static boolean inside(Path file, Path directory) {
         try {
             return file.toRealPath().startsWith(directory.toRealPath());
         } catch (IOException e) {
@@ -160,11 +195,21 @@ record ExecutionProviders(int gpu, boolean openVino, boolean tensorRt, List<Path
                         e);
             }
         }
-        if (tensorRt) {
-            options.addTensorrt(gpu);
+        if (tensorRt != null) {
+            try (OrtTensorRTProviderOptions given = new OrtTensorRTProviderOptions(gpu)) {
+                for (Map.Entry<String, String> option : tensorRt.entrySet()) {
+                    given.add(option.getKey(), option.getValue());
+                }
+                options.addTensorrt(given);
+            }
         }
         if (gpu >= 0) {
-            options.addCUDA(gpu);
+            try (OrtCUDAProviderOptions given = new OrtCUDAProviderOptions(gpu)) {
+                for (Map.Entry<String, String> option : cuda.entrySet()) {
+                    given.add(option.getKey(), option.getValue());
+                }
+                options.addCUDA(given);
+            }
         }
         if (openVino) {
             options.addOpenVINO("CPU");

@@ -4,6 +4,7 @@ package io.nereid.backends.onnx;
 
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -15,16 +16,19 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.spi.config.ModelConfig;
 import java.io.IOException;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Runs ONNX models with ONNX Runtime. Thread-safe; ONNX Runtime is started on first use, under this object's lock.
  *
- * <p>All instances of a model share one session, so the weights are in memory once. Instances run in parallel, each run
+ * <p>All instances of a model on processors share one session, and those on one GPU another, so the weights are in each memory once. Instances run in parallel, each run
  * on the thread that calls it, unless the model's parameters ask for more threads per run.
  *
  * <p>The server finds this class through {@link java.util.ServiceLoader}. Used directly:
@@ -37,6 +41,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class OnnxBackend implements Backend {
+    private static final Logger LOG = LoggerFactory.getLogger(OnnxBackend.class);
+
     static final String NAME = "onnxruntime";
     static final String PLATFORM = "onnxruntime_onnx";
     static final String DEFAULT_FILE = "model.onnx";
@@ -47,6 +53,7 @@ public final class OnnxBackend implements Backend {
             List.of(DEFAULT_MAX_BATCH_SIZE, GLOBAL_POOL, "intra_op_thread_count", "inter_op_thread_count");
 
     private final OrtLibrary library;
+    private final GpuLibraries gpuLibraries = GpuLibraries.ofMachine();
 
     @GuardedBy("this") private @Nullable OrtRuntime runtime;
 
@@ -106,6 +113,15 @@ public final class OnnxBackend implements Backend {
         return started;
     }
 
+    /** {@inheritDoc} They run on GPUs with ONNX Runtime's GPU build; whether NVIDIA's libraries are there shows a load. */
+    @Override
+    public @Nullable String gpuUnavailableReason() {
+        return library.forGpus()
+                ? null
+                : "this build of ONNX Runtime computes on processors only; its GPU build is the plugin "
+                        + OrtLibrary.PLUGIN;
+    }
+
     @Override
     public Optional<Set<String>> settingNames() {
         return Optional.of(Set.copyOf(SETTINGS));
@@ -114,36 +130,80 @@ public final class OnnxBackend implements Backend {
     @Override
     public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         int defaultMaxBatchSize = defaultMaxBatchSize(context.settings());
+        GpuOptions options = GpuOptions.read(config);
+        List<Integer> gpus = ExecutionProviders.gpus(config);
+        boolean processors = ExecutionProviders.onProcessors(config);
         OrtSettings settings = OrtSettings.read(
-                config.parameters(), config.optimization().graphLevel(), context.cores(), context.settings());
+                config.parameters(),
+                config.optimization().graphLevel(),
+                context.cores(),
+                context.settings(),
+                !gpus.isEmpty());
         OnnxFile file = OnnxFile.find(source, config.modelFile());
         OrtRuntime engine = started();
-        ExecutionProviders placement = ExecutionProviders.of(source, config, OrtEnvironment.getAvailableProviders());
-        OnnxSession graph;
+        ExecutionProviders placement =
+                ExecutionProviders.of(source, config, options, OrtEnvironment.getAvailableProviders());
+        if (gpus.isEmpty() && !config.optimization().gpuAccelerators().isEmpty()) {
+            LOG.warn(
+                    "model '{}' has accelerators for GPUs and runs on processors, where they are without effect",
+                    config.name());
+        }
+        GpuSessions opened = new GpuSessions(
+                config.name(),
+                engine,
+                gpuLibraries,
+                file,
+                source,
+                settings,
+                options,
+                placement,
+                library.engines(),
+                context);
+        Map<Integer, OnnxSession> sessions;
         try {
-            graph = OnnxSession.open(config.name(), engine, file.path(), settings, placement);
+            sessions = opened.open(gpus, processors);
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         }
         boolean loaded = false;
         try {
-            List<TensorBinding> inputs = TensorBinding.inputs(graph.session(), file, engine);
-            List<TensorBinding> outputs = TensorBinding.outputs(graph.session(), file);
+            OrtSession graph = sessions.values().iterator().next().session();
+            List<TensorBinding> inputs = TensorBinding.inputs(graph, file, engine);
+            List<TensorBinding> outputs = TensorBinding.outputs(graph, file);
             int instances = Math.max(1, context.cores() / settings.intraThreads());
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
                     .complete(context.autoComplete(), defaultMaxBatchSize, instances);
-            WideRuns<OnnxSession> wide = wideRuns(config.name(), engine, file, settings, placement, context);
-            OnnxModel model = new OnnxModel(engine, graph, complete, settings, inputs, outputs, file.bytes(), wide);
+            WideRuns<OnnxSession> wide =
+                    processors ? wideRuns(config.name(), engine, file, settings, placement, context) : null;
+            OnnxModel model = new OnnxModel(
+                    engine,
+                    sessions,
+                    withProviders(complete, opened.providers()),
+                    settings,
+                    inputs,
+                    outputs,
+                    file.bytes(),
+                    wide);
             loaded = true;
             return model;
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         } finally {
             if (!loaded) {
-                graph.drop();
+                Set.copyOf(sessions.values()).forEach(OnnxSession::drop);
             }
         }
+    }
+
+    /** The configuration with what a model with GPUs runs on. */
+    private static ModelConfig withProviders(ModelConfig config, String providers) {
+        if (providers.isEmpty()) {
+            return config;
+        }
+        Map<String, String> parameters = new LinkedHashMap<>(config.parameters());
+        parameters.put(OnnxModel.PROVIDERS, providers);
+        return config.toBuilder().parameters(parameters).build();
     }
 
     /**

@@ -184,6 +184,13 @@ final class OnnxFile {
                 .append(';');
     }
 
+    /** The model file and its external weight files. */
+    List<Path> files() {
+        List<Path> files = new ArrayList<>(List.of(path));
+        facts.externalFiles().forEach(external -> files.add(path.resolveSibling(external)));
+        return List.copyOf(files);
+    }
+
     /** Size of the model file and its external weight files. */
     long bytes() {
         return bytes;

@@ -49,6 +49,9 @@ import org.jspecify.annotations.Nullable;
 final class OnnxModelInstance implements ModelInstance {
     private final OnnxModel model;
 
+    /** The session of ordinary runs: that of the processors, or of the instance's GPU. */
+    private final OnnxSession ordinary;
+
     @GuardedBy("this") private RunOptions options;
 
     @GuardedBy("this") private boolean running;
@@ -57,30 +60,32 @@ final class OnnxModelInstance implements ModelInstance {
 
     @GuardedBy("this") private boolean closed;
 
-    OnnxModelInstance(OnnxModel model) throws OrtException {
+    OnnxModelInstance(OnnxModel model, OnnxSession ordinary) throws OrtException {
         this.model = model;
-        this.options = newOptions(model);
+        this.ordinary = ordinary;
+        this.options = newOptions(model, ordinary);
     }
 
-    private static RunOptions newOptions(OnnxModel model) throws OrtException {
+    private static RunOptions newOptions(OnnxModel model, OnnxSession session) throws OrtException {
         RunOptions options = new RunOptions();
-        if (!model.settings().shrinkage().isEmpty()) {
-            options.addRunConfigEntry(OrtSettings.SHRINKAGE, model.settings().shrinkage());
+        String shrinkage = model.settings().shrinkage(session.providers().gpu());
+        if (!shrinkage.isEmpty()) {
+            options.addRunConfigEntry(OrtSettings.SHRINKAGE, shrinkage);
         }
         return options;
     }
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
-        return run(model.session(), inputs, outputs);
+        return run(ordinary, inputs, outputs);
     }
 
     @Override
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
         WideRuns<OnnxSession> wide = model.wide();
-        return wide == null || !wide.considers(idleThreads)
-                ? run(model.session(), inputs, outputs)
-                : wide.run(inputs, second -> run(second == null ? model.session() : second, inputs, outputs));
+        return wide == null || ordinary.providers().gpu() >= 0 || !wide.considers(idleThreads)
+                ? run(ordinary, inputs, outputs)
+                : wide.run(inputs, second -> run(second == null ? ordinary : second, inputs, outputs));
     }
 
     private List<Tensor> run(OnnxSession session, List<Tensor> inputs, List<String> outputs) {
@@ -127,7 +132,7 @@ final class OnnxModelInstance implements ModelInstance {
             cancelled = false;
             options.close();
             try {
-                options = newOptions(model);
+                options = newOptions(model, ordinary);
             } catch (OrtException e) {
                 closed = true;
                 throw ServingException.internal("cannot prepare the next run: " + OrtErrors.text(e), e);

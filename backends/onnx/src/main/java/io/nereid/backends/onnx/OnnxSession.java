@@ -29,12 +29,24 @@ final class OnnxSession implements WideRuns.RunVariant {
     /** Closed after the session; null if already closed. */
     private final @Nullable SessionOptions options;
 
+    /** The engines of TensorRT, closed after the session; null without them. */
+    private final @Nullable EngineCache engines;
+
+    private final ExecutionProviders providers;
+
     private final AtomicInteger holds = new AtomicInteger(1);
 
-    private OnnxSession(String model, OrtSession session, @Nullable SessionOptions options) {
+    private OnnxSession(
+            String model,
+            OrtSession session,
+            ExecutionProviders providers,
+            @Nullable SessionOptions options,
+            @Nullable EngineCache engines) {
         this.model = model;
         this.session = session;
+        this.providers = providers;
         this.options = options;
+        this.engines = engines;
     }
 
     /** Opens a session of a model file. */
@@ -47,7 +59,7 @@ final class OnnxSession implements WideRuns.RunVariant {
             placement.applyTo(options);
             OrtSession session = engine.environment().createSession(file.toString(), options);
             kept = !placement.libraries().isEmpty();
-            return new OnnxSession(model, session, kept ? options : null);
+            return new OnnxSession(model, session, placement, kept ? options : null, null);
         } finally {
             if (!kept) {
                 options.close();
@@ -55,8 +67,18 @@ final class OnnxSession implements WideRuns.RunVariant {
         }
     }
 
+    /** This session with its engines, which it owns from here on. */
+    OnnxSession with(EngineCache cache) {
+        return new OnnxSession(model, session, providers, options, cache);
+    }
+
     OrtSession session() {
         return session;
+    }
+
+    /** What the session runs on. */
+    ExecutionProviders providers() {
+        return providers;
     }
 
     /** Keeps the session open until {@link #drop()}; the caller must know that it is open. */
@@ -78,6 +100,9 @@ final class OnnxSession implements WideRuns.RunVariant {
         } finally {
             if (options != null) {
                 options.close();
+            }
+            if (engines != null) {
+                engines.close();
             }
         }
     }

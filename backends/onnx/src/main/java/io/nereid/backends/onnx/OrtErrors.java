@@ -62,7 +62,10 @@ final class OrtErrors {
                     ErrorCode.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text, e);
         }
         // Nodes fail on their inputs (shapes that do not match, indices out of range), so the request is at fault.
-        boolean rejected = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT || lower.contains("while running ");
+        boolean rejected = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT
+                || (lower.contains("while running ")
+                        && !lower.contains("cuda failure")
+                        && !lower.contains("cudnn failure"));
         return ServingException.wrap(
                 rejected ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
                 rejected
@@ -79,6 +82,9 @@ final class OrtErrors {
 
     private static boolean outOfMemory(String lower) {
         return lower.contains("failed to allocate memory")
+                || lower.contains("cuda failure 2:")
+                || lower.contains("cuda error cudaerrormemoryallocation")
+                || lower.contains("cuda_error_out_of_memory")
                 || lower.contains("bad_alloc")
                 || lower.contains("bad alloc");
     }

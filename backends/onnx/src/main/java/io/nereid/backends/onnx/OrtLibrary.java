@@ -7,6 +7,8 @@ import java.io.InputStream;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.JarURLConnection;
+import java.net.MalformedURLException;
+import java.net.URI;
 import java.net.URL;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -37,7 +39,22 @@ final class OrtLibrary {
 
     private static final Logger LOG = System.getLogger(OrtLibrary.class.getName());
     static final String VERSION = "1.28.0";
+
+    /** The plugin with ONNX Runtime's GPU build. */
+    static final String PLUGIN = "onnxruntime-cuda";
+
+    /** The system property with the directory of the plugin {@link #PLUGIN}, set before the first model is loaded. */
+    static final String PLUGIN_PROPERTY = "nereid.onnxruntime.plugin";
+
+    /** The jar that a plugin has in the place of the one on the class path: the same classes, and other native libraries. */
+    static final String PLUGIN_JAR = "onnxruntime_gpu-" + VERSION + ".jar";
+
     private static final List<String> NAMES = List.of("onnxruntime", "onnxruntime4j_jni");
+
+    /** The execution providers of the GPU build, which ONNX Runtime opens in the directory of its own library. */
+    private static final List<String> PROVIDERS =
+            List.of("onnxruntime_providers_shared", "onnxruntime_providers_cuda", "onnxruntime_providers_tensorrt");
+
     private static final Set<PosixFilePermission> OTHERS_WRITE =
             Set.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);
 
@@ -45,19 +62,38 @@ final class OrtLibrary {
     private static final int BUFFER = 256 << 10;
 
     private final Path cacheRoot;
+    private final @Nullable Path plugin;
 
-    /** Libraries kept under {@code cacheRoot/nereid}. */
+    /** Libraries of the class path kept under {@code cacheRoot/nereid}. */
     OrtLibrary(Path cacheRoot) {
+        this(cacheRoot, null);
+    }
+
+    /** Libraries of the plugin in a directory; those of the class path for null. */
+    OrtLibrary(Path cacheRoot, @Nullable Path plugin) {
         this.cacheRoot = cacheRoot;
+        this.plugin = plugin;
     }
 
     /** Libraries kept in the user's cache directory. */
     static OrtLibrary ofUser() {
         String xdg = System.getenv("XDG_CACHE_HOME");
+        String directory = System.getProperty(PLUGIN_PROPERTY);
         return new OrtLibrary(
                 xdg != null && xdg.startsWith("/")
                         ? Path.of(xdg)
-                        : Path.of(System.getProperty("user.home", "?"), ".cache"));
+                        : Path.of(System.getProperty("user.home", "?"), ".cache"),
+                directory == null ? null : Path.of(directory));
+    }
+
+    /** Whether these libraries have execution providers for GPUs. Loads nothing. */
+    boolean forGpus() {
+        return plugin != null || resource(System.mapLibraryName(PROVIDERS.get(1))) != null;
+    }
+
+    /** The directory for TensorRT's engines of models that do not name one. */
+    Path engines() {
+        return cacheRoot.resolve("nereid").resolve("tensorrt");
     }
 
     /** One library inside the jar. */
@@ -69,8 +105,18 @@ final class OrtLibrary {
      * @throws IllegalStateException when the packaged ONNX Runtime would send telemetry to its vendor
      */
     @Nullable Path directory() {
+        Path unpacked = plugin == null ? null : plugin.resolve("native");
+        if (unpacked != null && Files.isRegularFile(unpacked.resolve(System.mapLibraryName(NAMES.get(0))))) {
+            return unpacked;
+        }
         List<Packed> packed = packed();
-        if (packed.isEmpty() || !cacheRoot.isAbsolute()) {
+        if (plugin != null && packed.isEmpty()) {
+            throw new IllegalStateException("the plugin " + PLUGIN + " in " + plugin
+                    + " has no libraries of ONNX Runtime "
+                    + VERSION + " for " + platform() + " (expected: " + PLUGIN_JAR + ", on linux-x64); install it again"
+                    + " with nereid plugins install " + PLUGIN + " --force, or remove it");
+        }
+        if (packed.isEmpty() || (plugin == null && !cacheRoot.isAbsolute())) {
             rejectTelemetry();
             return null;
         }
@@ -80,8 +126,13 @@ final class OrtLibrary {
                 all.update((p.fileName + p.size + ':' + p.crc + ';').getBytes(StandardCharsets.UTF_8));
             }
             Path home = cacheRoot.resolve("nereid");
-            Path target = home.resolve(
-                    String.format(Locale.ROOT, "onnxruntime-%s-%s-%08x", VERSION, platform(), all.getValue()));
+            Path target = home.resolve(String.format(
+                    Locale.ROOT,
+                    "%s-%s-%s-%08x",
+                    packed.size() > NAMES.size() ? "onnxruntime_gpu" : "onnxruntime",
+                    VERSION,
+                    platform(),
+                    all.getValue()));
             if (isPrivate(target) && intact(target, packed)) {
                 return target;
             }
@@ -89,8 +140,7 @@ final class OrtLibrary {
                     home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             if (!isPrivate(home) || !isPrivate(cacheRoot)) {
                 LOG.log(Level.WARNING, "native libraries are not cached: other users can write to " + home);
-                rejectTelemetry();
-                return null;
+                throw new IOException("other users can write to " + home);
             }
             unpack(packed, home, target);
             if (isPrivate(target) && intact(target, packed)) {
@@ -98,6 +148,11 @@ final class OrtLibrary {
             }
         } catch (IOException | UnsupportedOperationException e) {
             LOG.log(Level.DEBUG, "native libraries are not cached under " + cacheRoot, e);
+        }
+        if (plugin != null) {
+            // ONNX Runtime would unpack those of the class path by itself, which are not the plugin's.
+            throw new IllegalStateException("the libraries of the plugin " + PLUGIN + " (650 MB) cannot be unpacked in "
+                    + cacheRoot.resolve("nereid") + "; it must be writable for this user alone");
         }
         rejectTelemetry();
         return null;
@@ -186,9 +241,13 @@ final class OrtLibrary {
         }
     }
 
-    private static List<Packed> packed() {
+    private List<Packed> packed() {
         List<Packed> packed = new ArrayList<>();
-        for (String name : NAMES) {
+        List<String> names = new ArrayList<>(NAMES);
+        if (forGpus()) {
+            names.addAll(PROVIDERS);
+        }
+        for (String name : names) {
             String fileName = System.mapLibraryName(name);
             URL url = resource(fileName);
             try {
@@ -208,7 +267,16 @@ final class OrtLibrary {
         return packed;
     }
 
-    private static @Nullable URL resource(String fileName) {
+    private @Nullable URL resource(String fileName) {
+        if (plugin != null) {
+            try {
+                return URI.create("jar:" + plugin.resolve(PLUGIN_JAR).toUri() + "!/ai/onnxruntime/native/" + platform()
+                                + "/" + fileName)
+                        .toURL();
+            } catch (MalformedURLException e) {
+                throw new IllegalStateException(e);
+            }
+        }
         return ai.onnxruntime.OrtEnvironment.class.getResource("/ai/onnxruntime/native/" + platform() + "/" + fileName);
     }
 
@@ -221,7 +289,7 @@ final class OrtLibrary {
     }
 
     /** Rejects builds of ONNX Runtime that send telemetry to their vendor as soon as they are loaded. */
-    private static void rejectTelemetry() {
+    private void rejectTelemetry() {
         URL url = resource(System.mapLibraryName(NAMES.get(0)));
         if (url == null) {
             return;

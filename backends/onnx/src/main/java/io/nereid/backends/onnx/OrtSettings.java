@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -56,28 +57,20 @@ record OrtSettings(
                             DynamicBatching.ANTICIPATION,
                             LatencyObjective.PARAMETER,
                             "nereid.batch_id",
+                            GpuOptions.FALLBACK,
+                            OnnxModel.PROVIDERS,
                             "nereid.kserve_server"),
                     PaddingPolicy.PARAMETERS.stream())
             .toList();
 
-    private static final List<String> GPU_ONLY = List.of(
-            "cudnn_conv_algo_search",
-            "cudnn_conv_use_max_workspace",
-            "gpu_mem_limit",
-            "arena_extend_strategy",
-            "do_copy_in_default_stream",
-            "use_ep_level_unified_stream",
-            "tunable_op_enable",
-            "tunable_op_tuning_enable",
-            "enable_cuda_graph");
     private static final List<String> KNOWN = Stream.concat(
                     Stream.of(INTRA, INTER, MODE, ARENA, PATTERN, LEVEL, SHRINKAGE), FLAGS.stream())
             .toList();
-    private static final Pattern CPU_ARENA = Pattern.compile("cpu:0(;.*)?");
+    private static final Pattern ARENAS = Pattern.compile("(cpu:0|gpu:\\d{1,4})(;(cpu:0|gpu:\\d{1,4}))*");
 
     /** Reads the settings from the configuration's parameters alone. */
     static OrtSettings read(Map<String, String> parameters, int cores) {
-        return read(parameters, 0, cores, Map.of());
+        return read(parameters, 0, cores, Map.of(), false);
     }
 
     /**
@@ -87,9 +80,11 @@ record OrtSettings(
      * @param graphLevel the configuration's {@code optimization.graph.level}; a parameter of that name overrides it
      * @param cores the number of threads that a thread count of 0 means
      * @param defaults the backend's settings; a parameter overrides them
+     * @param gpu whether the model has instances on GPUs; {@link GpuOptions} then reads the options of the execution providers
      * @throws ServingException INVALID_ARGUMENT for a value outside the allowed range
      */
-    static OrtSettings read(Map<String, String> given, int graphLevel, int cores, Map<String, String> defaults) {
+    static OrtSettings read(
+            Map<String, String> given, int graphLevel, int cores, Map<String, String> defaults, boolean gpu) {
         Map<String, String> parameters = new LinkedHashMap<>(given);
         for (String key : List.of(INTRA, INTER)) {
             if (defaults.containsKey(key)) {
@@ -105,14 +100,14 @@ record OrtSettings(
         entries.put(INTER_SPIN, "0");
         for (Map.Entry<String, String> parameter : parameters.entrySet()) {
             String key = parameter.getKey();
-            if (GPU_ONLY.contains(key)) {
+            if (GpuOptions.MODEL_PARAMETERS.contains(key) && !gpu) {
                 throw ServingException.invalidArgument(
                         "parameter '" + key + "' is for runs on a GPU, and this model runs on CPUs", "remove it");
             }
             if (key.startsWith("session.") && !FLAGS.contains(key)) {
                 // A session option of ONNX Runtime: passed through, ONNX Runtime validates it.
                 entries.put(key, parameter.getValue());
-            } else if (!KNOWN.contains(key)) {
+            } else if (!KNOWN.contains(key) && !GpuOptions.MODEL_PARAMETERS.contains(key)) {
                 // Parameters are free-form: a client may read one of its own from the configuration. So only warn.
                 LOG.warn(
                         "the onnxruntime backend does not know parameter '{}'; {}",
@@ -127,12 +122,12 @@ record OrtSettings(
         }
         boolean parallel = choice(parameters, MODE, 0, 0, 1) == 1;
         String shrinkage = parameters.getOrDefault(SHRINKAGE, "");
-        if (!shrinkage.isEmpty() && !CPU_ARENA.matcher(shrinkage).matches()) {
-            throw ServingException.invalidArgument(
-                    "parameter '" + SHRINKAGE + "' is '" + shrinkage + "' (expected: cpu:0)");
+        if (!shrinkage.isEmpty() && (!ARENAS.matcher(shrinkage).matches() || (!gpu && !shrinkage.contains("cpu:0")))) {
+            throw ServingException.invalidArgument("parameter '" + SHRINKAGE + "' is '" + shrinkage
+                    + (gpu ? "' (expected: cpu:0, gpu:N, or several of them with ; between)" : "' (expected: cpu:0)"));
         }
         boolean arena = choice(parameters, ARENA, 1, 0, 1) == 1;
-        if (!shrinkage.isEmpty() && !arena) {
+        if (shrinkage.contains("cpu:0") && !arena) {
             throw ServingException.invalidArgument(
                     "parameter '" + SHRINKAGE + "' shrinks an arena that '" + ARENA + "' turns off",
                     "remove one of them");
@@ -149,7 +144,7 @@ record OrtSettings(
                     case 2 -> OptLevel.NO_OPT;
                     default -> OptLevel.ALL_OPT;
                 },
-                shrinkage.isEmpty() ? "" : "cpu:0",
+                shrinkage,
                 parallel || parameters.containsKey(INTRA) || parameters.containsKey(INTER),
                 Map.copyOf(entries));
     }
@@ -181,6 +176,14 @@ record OrtSettings(
         String expected = most - least == 1 ? least + " or " + most : "a whole number from " + least + " to " + most;
         throw ServingException.invalidArgument("Invalid configuration value provided. Expected values for " + key
                 + " are " + expected + " but got " + text);
+    }
+
+    /** The arenas that a run shrinks, of those that its session has: {@code cpu:0}, and that of its GPU; empty for none. */
+    String shrinkage(int device) {
+        return Stream.of(shrinkage.split(";", -1))
+                .filter(arena -> arena.equals("cpu:0") || arena.equals("gpu:" + device))
+                .distinct()
+                .collect(Collectors.joining(";"));
     }
 
     /** Creates the session options, owned by the caller. */

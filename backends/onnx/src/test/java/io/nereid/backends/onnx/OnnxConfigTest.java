@@ -348,9 +348,14 @@ class OnnxConfigTest {
         assertRefused(
                 () -> load("relu", config),
                 "instance group relu_0 of model relu has kind KIND_GPU but server does not support GPUs");
-        ExecutionProviders there =
-                ExecutionProviders.of(fixtures().source("relu"), config.build(), Set.of(OrtProvider.CUDA));
-        assertThat(there.gpu()).isZero();
+        ModelConfig built = config.build();
+        assertThat(ExecutionProviders.of(
+                                fixtures().source("relu"), built, GpuOptions.read(built), Set.of(OrtProvider.CUDA))
+                        .on(0, Map.of(), null)
+                        .names())
+                .isEqualTo("cuda, cpu");
+        assertThat(ExecutionProviders.gpus(built)).containsExactly(0);
+        assertThat(ExecutionProviders.onProcessors(built)).isFalse();
         InstanceGroup auto =
                 new InstanceGroup("relu_0", InstanceGroup.Kind.AUTO, 3, List.of(), false, "", List.of(), 0);
         try (BackendModel model = load("relu", config.instanceGroups(List.of(auto)))) {
@@ -375,18 +380,20 @@ class OnnxConfigTest {
     @ParameterizedTest
     @CsvSource({"-1, BASIC_OPT", "1, EXTENDED_OPT", "2, NO_OPT", "0, ALL_OPT"})
     void graphLevelsAreTritons(int level, String expected) {
-        assertThat(OrtSettings.read(Map.of(), level, 2, Map.of()).level()).hasToString(expected);
+        assertThat(OrtSettings.read(Map.of(), level, 2, Map.of(), false).level())
+                .hasToString(expected);
     }
 
     @Test
     void settingsAndTheEnginesOwnOptionsHold() {
-        assertRefused(() -> OrtSettings.read(Map.of(), 3, 2, Map.of()), "optimization.graph.level", "but got 3");
+        assertRefused(() -> OrtSettings.read(Map.of(), 3, 2, Map.of(), false), "optimization.graph.level", "but got 3");
         assertRefused(() -> OrtSettings.read(Map.of("gpu_mem_limit", "1"), 2), "is for runs on a GPU");
         OrtSettings settings = OrtSettings.read(
                 Map.of("session.disable_prepacking", "1", "TRITON_BATCH_STRATEGY_PATH", "x"),
                 0,
                 4,
-                Map.of("intra_op_thread_count", "2"));
+                Map.of("intra_op_thread_count", "2"),
+                false);
         assertThat(settings.entries()).containsEntry("session.disable_prepacking", "1");
         assertThat(settings.intraThreads()).isEqualTo(2);
         ModelLocation source = fixtures().source("relu");
