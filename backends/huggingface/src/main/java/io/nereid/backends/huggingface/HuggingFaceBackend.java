@@ -127,8 +127,8 @@ public final class HuggingFaceBackend implements Backend {
         Path encoder = modules == null ? folder : modules.encoder();
         EncoderConfig described = RefusedModels.check(encoder, source.versionDirectory());
         String architecture = described.architecture();
-        EncoderFamily family = RefusedModels.family(
-                encoder, described, config.parameters().containsKey(ModelMetadata.KSERVE_SERVER));
+        EncoderFamily family =
+                RefusedModels.family(encoder, described, config.parameters().containsKey(ModelMetadata.KSERVE_SERVER));
         EncoderTask task = settings.task();
         if (task == null) {
             task = modules != null ? EncoderTask.TEXT_EMBEDDING : RefusedModels.task(encoder, architecture);

@@ -14,8 +14,9 @@ final class RefusedModels {
     private static final String PYTHON =
             "or run it with the python backend, for which nereid convert FOLDER writes a model.py";
 
-    private static final String KSERVE = "in a cluster KServe's own server serves it: set runtime: kserve-huggingfaceserver in"
-            + " the model of the service, or the annotation nereid.io/serving-engine: kserve; or ";
+    private static final String KSERVE =
+            "in a cluster KServe's own server serves it: set runtime: kserve-huggingfaceserver in"
+                    + " the model of the service, or the annotation nereid.io/serving-engine: kserve; or ";
 
     private RefusedModels() {}
 

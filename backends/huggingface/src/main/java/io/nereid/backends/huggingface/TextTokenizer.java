@@ -53,8 +53,7 @@ final class TextTokenizer implements AutoCloseable {
             String json) {
         this.tokenizer = tokenizer;
         this.special = wanted.special();
-        this.lowerCase = Boolean.TRUE.equals(wanted.lowerCase())
-                || (modules != null && modules.lowerCase());
+        this.lowerCase = Boolean.TRUE.equals(wanted.lowerCase()) || (modules != null && modules.lowerCase());
         this.prompt = modules == null ? "" : modules.prompt();
         long pad = id(settings, "pad_token");
         this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);

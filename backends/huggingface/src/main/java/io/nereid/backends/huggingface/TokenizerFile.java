@@ -188,8 +188,8 @@ final class TokenizerFile {
             throw FolderFile.rejected(file, "it is not a JSON object");
         }
         Map<String, Object> all = new LinkedHashMap<>();
-        whole.forEach((name, value) ->
-                all.put(String.valueOf(name), "normalizer".equals(name) ? keepingCase(value) : value));
+        whole.forEach(
+                (name, value) -> all.put(String.valueOf(name), "normalizer".equals(name) ? keepingCase(value) : value));
         return write(all);
     }
 

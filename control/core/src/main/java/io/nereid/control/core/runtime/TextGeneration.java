@@ -16,8 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TextGeneration {
     private static final String FORMAT = "huggingface";
-    private static final Set<String> TASKS =
-            Set.of("text_generation", "text2text_generation", "time_series_forecast");
+    private static final Set<String> TASKS = Set.of("text_generation", "text2text_generation", "time_series_forecast");
     private static final List<String> GPUS = List.of("nvidia.com/", "amd.com/gpu", "intel.com/gpu", "habana.ai/gaudi");
 
     private TextGeneration() {}

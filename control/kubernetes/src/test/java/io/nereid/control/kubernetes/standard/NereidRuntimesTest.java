@@ -210,9 +210,7 @@ class NereidRuntimesTest {
         for (ServingRuntime runtime : KserveCatalog.runtimes()) {
             // Servers of language models on several machines or GPUs have no counterpart.
             boolean without = List.of(
-                            "kserve-autogluonserver",
-                            "kserve-huggingfaceserver-multinode",
-                            "kserve-vllmserver")
+                            "kserve-autogluonserver", "kserve-huggingfaceserver-multinode", "kserve-vllmserver")
                     .contains(runtime.name());
             ServingRuntime own = catalog(null).clusterRuntimes().stream()
                     .filter(one -> one.name().equals(runtime.name().replace("kserve-", "nereid-")))

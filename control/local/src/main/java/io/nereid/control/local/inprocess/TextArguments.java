@@ -69,8 +69,7 @@ final class TextArguments {
             } else if (PARAMETERS.containsKey(option)) {
                 parameters.put(PARAMETERS.getOrDefault(option, option), text);
             } else if (OPPOSITES.containsKey(option)) {
-                parameters.put(
-                        OPPOSITES.getOrDefault(option, option), String.valueOf(text.equalsIgnoreCase("false")));
+                parameters.put(OPPOSITES.getOrDefault(option, option), String.valueOf(text.equalsIgnoreCase("false")));
             } else if (why != null) {
                 warnings.add("the argument --" + option + " has no effect: " + why);
             } else if (option.equals("dtype")) {
@@ -79,7 +78,8 @@ final class TextArguments {
                 backend(text);
             } else if (option.equals("tokenizer_revision")) {
                 // Files that are there already have no revision.
-                String revision = options.getOrDefault("model_revision", options.containsKey("model_id") ? "main" : text);
+                String revision =
+                        options.getOrDefault("model_revision", options.containsKey("model_id") ? "main" : text);
                 if (!text.equals(revision)) {
                     throw ServingException.invalidArgument(
                             "the argument --tokenizer_revision is '" + text + "' (expected: that of --model_revision, '"
@@ -104,7 +104,8 @@ final class TextArguments {
                     + " has no effect: the model is computed in FP32, whose answers are at least as exact");
         } else if (!EXACT.contains(type)) {
             throw ServingException.invalidArgument(
-                    "the argument --dtype is '" + text + "' (expected: auto, float32, float, float16, half or bfloat16)",
+                    "the argument --dtype is '" + text
+                            + "' (expected: auto, float32, float, float16, half or bfloat16)",
                     "correct it, or leave it out");
         }
     }

@@ -121,8 +121,8 @@ class ManagedModelBuilderTest {
                 "--predictor_host=other|--predictor_host makes KServe's server a transformer"
             })
     void argumentsOfTheHuggingFaceServerThatCannotBeHonouredAreRefused(String arguments, String message) {
-        assertThatThrownBy(() -> build(
-                        "huggingface", "kserve-huggingfaceserver", List.of(arguments.split(" ", -1)), Map.of()))
+        assertThatThrownBy(() ->
+                        build("huggingface", "kserve-huggingfaceserver", List.of(arguments.split(" ", -1)), Map.of()))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(message);
     }
