@@ -37,7 +37,7 @@ final class TextGeneration {
         }
         for (String resource : model.container().resources().limits().keySet()) {
             if (GPUS.stream().anyMatch(resource::startsWith)) {
-                return "the service asks for " + resource + " and names no --task of an encoder";
+                return "the service has a limit of " + resource + " and names no --task";
             }
         }
         return null;
