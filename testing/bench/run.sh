@@ -13,7 +13,8 @@
 # python3 testing/bench/make_mobilenet.py makes; the row torchscript needs the one that python3 testing/bench/make_resnet.py makes, and
 # libtorch: ./mvnw -Pquick,pytorch -DskipTests -pl testing/bench -am package. The row libraries needs a Python with scikit-learn and catboost
 # in NEREID_BENCH_PYTHON; its SavedModel needs tensorflow there, and -Ptensorflow in that build. The row huggingface
-# needs the folder that testing/bench/make_encoder.py makes with torch and transformers.
+# needs the folder that testing/bench/make_encoder.py makes with torch and transformers;
+# testing/bench/compare_encoders.py compares it with KServe's Hugging Face server, or a server of FastAPI and transformers.
 set -eu
 case " $* " in
 *' --help '* | *' -h '*)

@@ -4,6 +4,7 @@ package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.process.CacheDirectory;
 import io.nereid.app.text.SizeConverter;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
@@ -180,6 +181,12 @@ public final class ControlFlags {
 
     StorageOptions storage() {
         return storage(onLoopback());
+    }
+
+    /** The storage of the model that the option {@code --model_id} names, which the operator of the server has chosen. */
+    public StorageOptions serversOwn() {
+        return StorageOptions.defaults(CacheDirectory.directory().resolve("hub").toAbsolutePath())
+                .withEnvironment(System.getenv());
     }
 
     private StorageOptions storage(boolean ofThisMachine) {

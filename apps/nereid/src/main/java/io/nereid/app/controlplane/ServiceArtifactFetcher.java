@@ -9,6 +9,7 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.store.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
+import io.nereid.control.core.Workload.HubSettings;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.payload.ObjectStore;
 import io.nereid.payload.PayloadOrigin;
@@ -50,13 +51,24 @@ final class ServiceArtifactFetcher implements ArtifactFetcher, ObjectStore.Opene
     @Override
     public CompletionStage<Lease> fetch(Artifact artifact, String namespace, Consumer<String> log) {
         StorageRequest request;
+        HubSettings hub = artifact.hub();
+        Map<String, String> settings = new HashMap<>();
         try {
             request = credentials.request(artifact, namespace);
+            settings.putAll(request.credentials());
+            if (hub != null) {
+                settings.putAll(hub.settings());
+                hub.sources().forEach(source -> settings.putAll(variables(source, namespace)));
+            }
         } catch (ServingException e) {
             return CompletableFuture.failedStage(e);
         }
         log.accept("fetching " + request);
-        return storage.fetch(request, step -> reportProgress(step, log)).thenApply(Held::new);
+        ProgressListener progress = step -> reportProgress(step, log);
+        CompletionStage<StorageLease> fetched = hub == null
+                ? storage.fetch(request, progress)
+                : HubDownload.fetch(storage, artifact.uri(), settings, progress);
+        return fetched.thenApply(Held::new);
     }
 
     /**

@@ -3,13 +3,20 @@
 package io.nereid.app.modelserver;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.nereid.app.controlplane.HubDownload;
+import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.TerminationLog;
 import io.nereid.app.text.DurationConverter;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.core.Workload;
 import io.nereid.control.local.ServedModel;
+import io.nereid.storage.Storage;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,10 +25,15 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -32,6 +44,8 @@ import picocli.CommandLine.UnmatchedArgumentException;
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 public final class ModelServerFlags {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelServerFlags.class);
+    private static final Pattern HUB_MODEL = Pattern.compile("[A-Za-z0-9][\\w.-]*/[A-Za-z0-9][\\w.-]*");
     private static final int BATCH_SIZE = 32;
     private static final int BATCH_MILLIS = 5000;
 
@@ -41,6 +55,20 @@ public final class ModelServerFlags {
             description = "Serve the model in this directory under the name --model_name, as the servers of KServe's"
                     + " runtimes do: a model file, version directories, or a directory for each of several models.")
     @Nullable Path modelDir;
+
+    @Option(
+            names = "--model_id",
+            paramLabel = "OWNER/MODEL",
+            description = "Serve this model of the Hugging Face Hub in place of --model_dir, as KServe's Hugging Face server"
+                    + " does; HF_ENDPOINT and HF_TOKEN apply.")
+    @Nullable String modelId;
+
+    @Option(
+            names = "--model_revision",
+            paramLabel = "REVISION",
+            defaultValue = "",
+            description = "Branch, tag or commit of --model_id (default: main).")
+    String modelRevision;
 
     @Option(
             names = "--model_format",
@@ -82,6 +110,9 @@ public final class ModelServerFlags {
                     + " ${DEFAULT-VALUE}).")
     String gracePeriod;
 
+    /** Of the files from the Hub; null without them. */
+    private @Nullable StorageLease lease;
+
     /** Whether there is no model, and hence no request to wait for. */
     private volatile boolean hopeless;
 
@@ -119,11 +150,13 @@ public final class ModelServerFlags {
      * @param others options that are not this server's: errors without {@code --model_dir}, else warnings, since services
      *     have arguments for KServe's servers
      * @param further whether other models are to be served as well
+     * @param storage where a model of the Hub is kept
      * @throws UnmatchedArgumentException for unknown options without {@code --model_dir}
      * @throws ServingException INVALID_ARGUMENT, NOT_FOUND or FAILED_PRECONDITION for what cannot be served
      */
-    public @Nullable ServedModel served(CommandSpec spec, String name, List<String> others, boolean further) {
-        if (modelDir == null) {
+    public @Nullable ServedModel served(
+            CommandSpec spec, String name, List<String> others, boolean further, Supplier<StorageOptions> storage) {
+        if (modelDir == null && modelId == null) {
             if (!others.isEmpty()) {
                 throw new UnmatchedArgumentException(spec.commandLine(), others);
             }
@@ -131,15 +164,43 @@ public final class ModelServerFlags {
         }
         if (further) {
             throw ServingException.invalidArgument(
-                    "--model_dir excludes --control, --model-repository, --model-store, --model_config_file and"
+                    (modelId == null ? "--model_dir" : "--model_id") + " excludes --control, --model-repository, --model-store, --model_config_file and"
                             + " --model_base_path (expected: one of them)",
-                    "leave --model_dir out to serve repositories");
+                    "leave it out to serve repositories");
         }
         try {
+            String id = modelId;
+            if (id != null) {
+                download(id, storage.get());
+            }
             return model(name, others, System.getenv());
         } catch (ServingException e) {
             TerminationLog.write(null, e.describe());
             throw e;
+        }
+    }
+
+    /** Downloads the model of the Hub, which takes the place of the folder. Blocks. */
+    private void download(String id, StorageOptions options) {
+        if (!HUB_MODEL.matcher(id).matches()) {
+            throw ServingException.invalidArgument(
+                    "--model_id is '" + id + "' (expected: OWNER/MODEL of the Hugging Face Hub)",
+                    "correct it, or name a folder by --model_dir");
+        }
+        String uri = "hf://" + id + (modelRevision.isEmpty() ? "" : ":" + modelRevision);
+        LOG.info("fetching {}", uri);
+        Storage storage = new Storage(options, Clock.system(), InstalledPlugins.loadStorageProviders());
+        try {
+            // The lease keeps the files until the process ends.
+            lease = HubDownload.fetch(storage, uri, Map.of(), ProgressListener.none())
+                    .toCompletableFuture()
+                    .join();
+            modelDir = lease.path();
+            modelFormat = modelFormat.isEmpty() ? "huggingface" : modelFormat;
+            LOG.info("fetched {}: {} bytes", uri, lease.bytes());
+        } catch (CompletionException e) {
+            storage.close();
+            throw ServingException.from(e.getCause() == null ? e : e.getCause());
         }
     }
 
@@ -198,6 +259,12 @@ public final class ModelServerFlags {
         }
         if (!modelLayout.isEmpty()) {
             arguments.add("--model_layout=" + modelLayout);
+        }
+        if (modelId != null) {
+            arguments.add("--model_id=" + modelId);
+        }
+        if (!modelRevision.isEmpty()) {
+            arguments.add("--model_revision=" + modelRevision);
         }
         arguments.addAll(others);
         return served(name, directory, modelFormat, arguments, environment, batcher());

@@ -286,7 +286,7 @@ public final class ServeCommand implements Callable<Integer> {
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
         boolean further = control.control || tfs.lists() || roots.size() > models.size();
-        ServedModel served = modelServer.served(spec, tfs.modelName, others, further);
+        ServedModel served = modelServer.served(spec, tfs.modelName, others, further, control::serversOwn);
         if (served != null) {
             roots.clear(); // values of other servers' options
         }

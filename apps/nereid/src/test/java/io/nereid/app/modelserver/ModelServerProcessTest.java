@@ -16,12 +16,16 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipInputStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -229,5 +233,92 @@ class ModelServerProcessTest {
                 .execute("serve", ROOT.resolve("examples/models").toString(), "--max-que", "5");
         assertThat(code).isEqualTo(2);
         assertThat(err.toString()).contains("--max-que", "--max-queue");
+    }
+
+    /** The two calls of the Hugging Face Hub that a download needs, for one model and callers with a token. */
+    private static HttpServer hub(Map<String, byte[]> files, List<String> paths) throws IOException {
+        HttpServer hub = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
+        hub.createContext("/", exchange -> {
+            String path = exchange.getRequestURI().getPath();
+            paths.add(path);
+            String sha = "0".repeat(40);
+            byte[] answer = null;
+            if ("Bearer hf_test".equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
+                if (path.equals("/api/models/me/bert/revision/v2")) {
+                    StringBuilder siblings = new StringBuilder();
+                    files.forEach((name, content) -> siblings.append(siblings.isEmpty() ? "" : ",")
+                            .append("{\"rfilename\":\"" + name + "\",\"size\":" + content.length + "}"));
+                    answer = ("{\"sha\":\"" + sha + "\",\"siblings\":[" + siblings + "]}")
+                            .getBytes(StandardCharsets.UTF_8);
+                } else if (path.startsWith("/me/bert/resolve/" + sha + "/")) {
+                    answer = files.get(path.substring(path.indexOf(sha) + sha.length() + 1));
+                }
+            }
+            exchange.sendResponseHeaders(answer == null ? 404 : 200, answer == null ? -1 : answer.length);
+            if (answer != null) {
+                exchange.getResponseBody().write(answer);
+            }
+            exchange.close();
+        });
+        hub.start();
+        return hub;
+    }
+
+    private static Map<String, byte[]> encoder(String folder) throws IOException {
+        Map<String, byte[]> files = new HashMap<>();
+        try (ZipInputStream zip = new ZipInputStream(
+                Files.newInputStream(ROOT.resolve("backends/huggingface/src/test/resources/models.zip")))) {
+            for (ZipEntry entry = zip.getNextEntry(); entry != null; entry = zip.getNextEntry()) {
+                if (entry.getName().startsWith(folder + "/") && !entry.isDirectory()) {
+                    files.put(entry.getName().substring(folder.length() + 1), zip.readAllBytes());
+                } else if (entry.getName().equals("wordpiece.json")) {
+                    files.put("tokenizer.json", zip.readAllBytes());
+                }
+            }
+        }
+        return files;
+    }
+
+    @Test
+    void aModelOfTheHubIsDownloadedByItsNameAndAnswersAsKservesServer() throws Exception {
+        Map<String, byte[]> files = encoder("bert-classify");
+        files.put("tf_model.h5", new byte[10]);
+        files.put("onnx/model.onnx", new byte[10]);
+        List<String> paths = new CopyOnWriteArrayList<>();
+        HttpServer hub = hub(files, paths);
+        String env = ", env: [{name: HF_ENDPOINT, value: 'http://127.0.0.1:"
+                + hub.getAddress().getPort() + "'}, {name: HF_TOKEN, value: hf_test}]";
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: huggingface}, args: [--model_name=bert, --model_id, me/bert, --model_revision=v2,"
+                        + " --return_probabilities, --dtype=float32, '--max_length', '32']" + env,
+                "",
+                folder())) {
+            JsonNode predictions =
+                    pod.json(pod.post("/v1/models/bert:predict", "{\"instances\":[\"i love it\"]}"));
+            assertThat(predictions.at("/predictions/0").toString()).contains("\"0\":", "\"2\":");
+            assertThat(pod.get("/v1/models").body()).contains("\"bert\"");
+            assertThat(paths)
+                    .anyMatch(path -> path.endsWith("/config.json"))
+                    .noneMatch(path -> path.endsWith(".h5") || path.endsWith(".onnx"));
+        } finally {
+            hub.stop(0);
+        }
+    }
+
+    @Test
+    void aModelThatGeneratesTextsIsRefusedWithTheWayToKservesServer() throws Exception {
+        Map<String, byte[]> files = encoder("bert-classify");
+        for (Map.Entry<String, byte[]> file : files.entrySet()) {
+            Path target = folder().resolve(file.getKey());
+            Files.write(target, file.getValue());
+        }
+        Files.writeString(
+                folder().resolve("config.json"), "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\"}");
+        try (PodProcess pod = PodProcess.start(
+                "modelFormat: {name: huggingface}, storageUri: 'hf://meta/llama'", "", folder())) {
+            assertThat(pod.ended()).isNotZero();
+            assertThat(pod.output()).anySatisfy(line -> assertThat(line)
+                    .contains("LlamaForCausalLM", "set runtime: kserve-huggingfaceserver in the model"));
+        }
     }
 }

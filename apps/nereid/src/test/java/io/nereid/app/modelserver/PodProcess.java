@@ -110,6 +110,12 @@ final class PodProcess implements AutoCloseable {
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         builder.environment()
                 .put("XDG_CACHE_HOME", folder.resolveSibling("cache").toString());
+        for (JsonNode one : container.path("env")) {
+            if (one.has("value")) {
+                builder.environment()
+                        .put(one.path("name").asText(), one.path("value").asText());
+            }
+        }
         return new PodProcess(builder.start());
     }
 

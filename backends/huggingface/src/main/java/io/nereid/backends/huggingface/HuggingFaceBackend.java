@@ -51,7 +51,7 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code max_length}: the maximum number of tokens of a text, which is truncated to it, and of a window over a text that answers
  *       a question; by default that of the folder, and at most 384 for windows
  *   <li>{@code add_special_tokens}: {@code true} (the default) or {@code false}
- *   <li>{@code do_lower_case}: {@code true} or {@code false} (the default)
+ *   <li>{@code do_lower_case}: {@code true} or {@code false}; by default the tokenizer decides
  *   <li>{@code return_probabilities}, {@code return_raw_logits}: the output of KServe's server with all probabilities or logits
  *   <li>{@code aggregation_strategy}: {@code none}, {@code simple} (the default), {@code first}, {@code average} or {@code max}; a
  *       request may have its own
@@ -127,7 +127,8 @@ public final class HuggingFaceBackend implements Backend {
         Path encoder = modules == null ? folder : modules.encoder();
         EncoderConfig described = RefusedModels.check(encoder, source.versionDirectory());
         String architecture = described.architecture();
-        EncoderFamily family = RefusedModels.family(encoder, described);
+        EncoderFamily family =
+                RefusedModels.family(encoder, described, config.parameters().containsKey(ModelMetadata.KSERVE_SERVER));
         EncoderTask task = settings.task();
         if (task == null) {
             task = modules != null ? EncoderTask.TEXT_EMBEDDING : RefusedModels.task(encoder, architecture);

@@ -14,6 +14,10 @@ final class RefusedModels {
     private static final String PYTHON =
             "or run it with the python backend, for which nereid convert FOLDER writes a model.py";
 
+    private static final String KSERVE =
+            "in a cluster KServe's own server serves it: set runtime: kserve-huggingfaceserver in"
+                    + " the model of the service, or the annotation nereid.io/serving-engine: kserve; or ";
+
     private RefusedModels() {}
 
     /**
@@ -46,11 +50,16 @@ final class RefusedModels {
         return config;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for an architecture that this server does not run */
-    static EncoderFamily family(Path folder, EncoderConfig config) {
+    /**
+     * The family of an architecture.
+     *
+     * @param kserve whether the model takes the place of one of KServe's servers
+     * @throws ServingException INVALID_ARGUMENT for an architecture that this server does not run
+     */
+    static EncoderFamily family(Path folder, EncoderConfig config, boolean kserve) {
         EncoderFamily family = EncoderFamily.of(config.architecture());
         if (family == null || EncoderTask.ofArchitecture(config.architecture()) == null) {
-            throw unknown(folder, config);
+            throw unknown(folder, config, kserve);
         }
         return family;
     }
@@ -59,12 +68,12 @@ final class RefusedModels {
     static EncoderTask task(Path folder, String architecture) {
         EncoderTask task = EncoderTask.ofArchitecture(architecture);
         if (task == null) {
-            throw unknown(folder, new EncoderConfig(Map.of()));
+            throw unknown(folder, new EncoderConfig(Map.of()), false);
         }
         return task;
     }
 
-    private static ServingException unknown(Path folder, EncoderConfig config) {
+    private static ServingException unknown(Path folder, EncoderConfig config, boolean kserve) {
         String architecture = config.architecture();
         String type = config.text("model_type", "");
         return ServingException.invalidArgument(
@@ -73,7 +82,7 @@ final class RefusedModels {
                         + (architecture.isEmpty() || type.isEmpty() ? "" : " (model_type '" + type + "')")
                         + ", which this server does not run (it runs the encoders "
                         + String.join(", ", EncoderFamily.architectures()) + ")",
-                export(folder, config, "") + ", " + PYTHON);
+                (kserve ? KSERVE : "") + export(folder, config, "") + ", " + PYTHON);
     }
 
     /** Whether an architecture continues texts; that of GPT-2 has a name of its own. */

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param task the task; null for that of the architecture
  * @param maxLength the maximum number of tokens; 0 for that of the folder
  * @param special whether tokens that mark begin and end are added
- * @param lowerCase whether texts are put in lower case first
+ * @param lowerCase whether texts are put in lower case first, or keep their case whatever the tokenizer says; null for what it says
  * @param style the form of the answers
  * @param strategy how tokens are joined
  * @param top the number of tokens for a mask
@@ -37,7 +37,7 @@ record TextSettings(
         @Nullable EncoderTask task,
         int maxLength,
         boolean special,
-        boolean lowerCase,
+        @Nullable Boolean lowerCase,
         AnswerStyle style,
         TokenAnswers.Strategy strategy,
         int top,
@@ -99,7 +99,7 @@ record TextSettings(
                 task,
                 number(config, MAX_LENGTH, 0, MOST_LENGTH),
                 flag(config, SPECIAL, true),
-                flag(config, LOWER_CASE, false),
+                config.parameters().containsKey(LOWER_CASE) ? (Boolean) flag(config, LOWER_CASE, false) : null,
                 // As in KServe's server, the logits win.
                 logits
                         ? AnswerStyle.KSERVE_LOGITS

@@ -9,8 +9,6 @@ import io.nereid.backends.tokenizer.NativeTokenizer;
 import io.nereid.backends.tokenizer.NativeTokenizer.Encoding;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,12 +18,10 @@ import org.jspecify.annotations.Nullable;
 
 /** The tokenizer of a folder, configured for a model. Thread-safe; closed by the model. */
 final class TextTokenizer implements AutoCloseable {
-    private static final String FILE = "tokenizer.json";
     /** What transformers' pipeline for answers has where a request does not say it. */
     private static final int USUAL_WINDOW = 384;
 
     private static final int USUAL_STRIDE = 128;
-    private static final long MOST_BYTES = 256 << 20;
 
     private final NativeTokenizer tokenizer;
     private final boolean special;
@@ -57,7 +53,7 @@ final class TextTokenizer implements AutoCloseable {
             String json) {
         this.tokenizer = tokenizer;
         this.special = wanted.special();
-        this.lowerCase = wanted.lowerCase() || (modules != null && modules.lowerCase());
+        this.lowerCase = Boolean.TRUE.equals(wanted.lowerCase()) || (modules != null && modules.lowerCase());
         this.prompt = modules == null ? "" : modules.prompt();
         long pad = id(settings, "pad_token");
         this.padding = pad >= 0 ? pad : config.index("pad_token_id", 0);
@@ -80,16 +76,9 @@ final class TextTokenizer implements AutoCloseable {
             EncoderTask task,
             TextSettings wanted,
             @Nullable SentenceModules modules) {
-        Path file = folder.resolve(FILE);
-        if (!Files.isRegularFile(file)) {
-            throw ServingException.invalidArgument(
-                    "unable to find '" + file + "', the model's tokenizer",
-                    "write it beside the model: python3 -c \"from transformers import AutoTokenizer;"
-                            + " AutoTokenizer.from_pretrained('" + folder + "').save_pretrained('" + folder + "')\"");
-        }
-        String json = new String(FolderFile.bytes(file, MOST_BYTES), StandardCharsets.UTF_8);
         Map<?, ?> given = FolderFile.object(folder.resolve("tokenizer_config.json"));
         Map<?, ?> settings = given == null ? Map.of() : given;
+        String json = TokenizerFile.read(folder, config, settings, Boolean.FALSE.equals(wanted.lowerCase()));
         String unavailable = NativeTokenizer.start();
         if (unavailable != null) {
             throw ServingException.of(
@@ -97,7 +86,7 @@ final class TextTokenizer implements AutoCloseable {
                     unavailable,
                     "the library needs Linux with glibc 2.34 or newer on x86-64 or arm64, or macOS on arm64");
         }
-        NativeTokenizer tokenizer = NativeTokenizer.open(model, FILE, json);
+        NativeTokenizer tokenizer = NativeTokenizer.open(model, TokenizerFile.NAME, json);
         boolean opened = false;
         try {
             tokenizer.neverPad();

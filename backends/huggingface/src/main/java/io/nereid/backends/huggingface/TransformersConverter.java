@@ -53,7 +53,7 @@ public final class TransformersConverter implements ModelConverter {
             Map<?, ?> fields = FolderFile.object(encoder.resolve("config.json"));
             architecture = fields == null ? "" : new EncoderConfig(fields).architecture();
             EncoderConfig config = RefusedModels.check(encoder, folder);
-            EncoderFamily family = RefusedModels.family(encoder, config);
+            EncoderFamily family = RefusedModels.family(encoder, config, false);
             EncoderTask task =
                     modules != null ? EncoderTask.TEXT_EMBEDDING : RefusedModels.task(encoder, config.architecture());
             List<SentenceStep> steps =

@@ -92,6 +92,14 @@ final class EncoderFolders {
         return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
     }
 
+    /** Loads a folder as it is. */
+    static BackendModel load(Path folder, String name) {
+        return BACKEND.load(
+                new ModelLocation(new ServableId(name, 1), folder, folder),
+                ModelConfig.builder(name).build(),
+                new BackendContext(2, folder.resolveSibling("scratch"), Map.of()));
+    }
+
     static BackendModel load(Path root, String name, Map<String, String> parameters) {
         ModelConfig config = ModelConfig.builder(name).parameters(parameters).build();
         return BACKEND.load(location(root, name), config, new BackendContext(2, root.resolve("scratch"), Map.of()));

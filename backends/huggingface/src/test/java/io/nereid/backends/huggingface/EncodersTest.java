@@ -8,9 +8,11 @@ import static org.assertj.core.api.Assertions.within;
 import io.nereid.backend.BackendModel;
 import io.nereid.json.JsonValues;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Stream;
@@ -18,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The numbers of every architecture and task are those of transformers, together and one by one. */
 class EncodersTest {
@@ -280,6 +283,52 @@ class EncodersTest {
                     .get(0);
             assertThat(String.valueOf(literal))
                     .matches("\\{0: [01]\\.\\d{1,4}, 1: [01]\\.\\d{1,4}, 2: [01]\\.\\d{1,4}}");
+        }
+    }
+
+    /** Older folders of BERT have the words of the tokenizer alone. */
+    @ParameterizedTest
+    @ValueSource(strings = {"bert-classify", "distilbert-classify", "electra-classify"})
+    void aVocabularyOfWordPiecesIsATokenizer(String name) throws Exception {
+        Path folder = EncoderFolders.location(root, name).versionDirectory();
+        Map<?, ?> tokenizer = (Map<?, ?>)
+                Objects.requireNonNull(JsonValues.read(Files.readAllBytes(folder.resolve("tokenizer.json"))));
+        Map<?, ?> words = (Map<?, ?>) ((Map<?, ?>) tokenizer.get("model")).get("vocab");
+        String[] lines = new String[words.size()];
+        words.forEach((word, id) -> lines[((Long) id).intValue()] = (String) word);
+        Files.writeString(folder.resolve("vocab.txt"), String.join("\n", lines) + "\n");
+        Files.delete(folder.resolve("tokenizer.json"));
+        Files.writeString(folder.resolve("tokenizer_config.json"), "{\"do_lower_case\": true}");
+        Map<?, ?> expected = EncoderFolders.expected(name);
+        try (BackendModel model = EncoderFolders.load(folder, name)) {
+            List<Object> logits = EncoderFolders.run(
+                            model,
+                            EncoderFolders.texts(
+                                    "TEXT",
+                                    EncoderFolders.strings(expected.get("texts")).stream()
+                                            .map(text -> text.toUpperCase(Locale.ROOT))
+                                            .toList()))
+                    .get("logits");
+            near(logits, EncoderFolders.numbers(expected.get("logits")), 0);
+        }
+    }
+
+    @Test
+    void aTokenizerForLowerCaseKeepsTheCaseWhereTheParameterSaysSo() {
+        String text = "THE CAT";
+        try (BackendModel usual = EncoderFolders.load(root, "bert-embed", Map.of());
+                BackendModel kept = EncoderFolders.load(root, "bert-embed", Map.of("do_lower_case", "false"))) {
+            List<Object> lower = EncoderFolders.run(usual, EncoderFolders.texts("TEXT", List.of("the cat")))
+                    .get("embedding");
+            assertThat(EncoderFolders.run(usual, EncoderFolders.texts("TEXT", List.of(text)))
+                            .get("embedding"))
+                    .isEqualTo(lower);
+            assertThat(EncoderFolders.run(kept, EncoderFolders.texts("TEXT", List.of("the cat")))
+                            .get("embedding"))
+                    .isEqualTo(lower);
+            assertThat(EncoderFolders.run(kept, EncoderFolders.texts("TEXT", List.of(text)))
+                            .get("embedding"))
+                    .isNotEqualTo(lower);
         }
     }
 }

@@ -65,6 +65,17 @@ public final class CommandLineArguments {
         return List.copyOf(rest);
     }
 
+    /** The arguments with each value joined to its name by {@code =}. */
+    public static List<String> joined(List<String> args) {
+        List<String> all = new ArrayList<>();
+        for (int i = 0; i < args.size(); i++) {
+            String arg = args.get(i);
+            boolean value = isNamed(arg) && arg.indexOf('=') < 0 && hasValueAfter(args, i);
+            all.add(value ? arg + "=" + args.get(++i) : arg);
+        }
+        return List.copyOf(all);
+    }
+
     /**
      * Replaces the value of an argument wherever it occurs with a value, and keeps the form that it is written in;
      * nothing changes if it does not occur.

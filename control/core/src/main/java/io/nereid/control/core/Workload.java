@@ -209,6 +209,7 @@ public record Workload(
      * @param parameters parameters that override those of the entry
      * @param serviceAccount the service account whose secrets are used; null for the namespace's default
      * @param container the name of the ClusterStorageContainer that the service specifies; null for none
+     * @param hub of a model of the Hugging Face Hub that is named by an argument; null for all others
      */
     public record Artifact(
             String uri,
@@ -216,7 +217,28 @@ public record Workload(
             @Nullable String storageKey,
             Map<String, String> parameters,
             @Nullable String serviceAccount,
-            @Nullable String container) {}
+            @Nullable String container,
+            @Nullable HubSettings hub) {
+        /** Files that a storage URI names. */
+        public Artifact(
+                String uri,
+                String mountPath,
+                @Nullable String storageKey,
+                Map<String, String> parameters,
+                @Nullable String serviceAccount,
+                @Nullable String container) {
+            this(uri, mountPath, storageKey, parameters, serviceAccount, container, null);
+        }
+    }
+
+    /**
+     * How a model that the argument {@code --model_id} names is downloaded: of the model's weights one format alone, and with the
+     * variables of the predictor's container.
+     *
+     * @param settings such as {@code HF_ENDPOINT}; they override those of the service account
+     * @param sources settings that are in secrets and config maps of the namespace; they override the others
+     */
+    public record HubSettings(Map<String, String> settings, List<EnvironmentSource> sources) {}
 
     /**
      * The number of replicas and how it is scaled.

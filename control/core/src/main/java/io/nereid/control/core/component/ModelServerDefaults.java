@@ -65,6 +65,10 @@ final class ModelServerDefaults {
             case BuiltInRuntimes.SERVER_TYPE -> {
                 Map<String, String> given = CommandLineArguments.normalized(
                         Container.read(container).args());
+                // A value after a blank would be a model repository for the server, which does not know all names.
+                ArrayNode joined = container.arrayNode();
+                CommandLineArguments.joined(Container.read(container).args()).forEach(joined::add);
+                container.set("args", joined);
                 if (!given.containsKey("model_format")) {
                     array(container, "args").add("--model_format=" + model.formatName());
                 }

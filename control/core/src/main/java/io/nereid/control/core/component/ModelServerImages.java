@@ -19,6 +19,7 @@ public final class ModelServerImages {
             Map.entry("predictiveserver", "sklearn"),
             Map.entry("pmmlserver", "pmml"),
             Map.entry("paddleserver", "paddle"),
+            Map.entry("huggingfaceserver", "huggingface"),
             Map.entry("mlserver", "mlflow"),
             Map.entry("tritonserver", "triton"),
             Map.entry("torchserve", "pytorch"),

@@ -71,7 +71,9 @@ final class ModelAdvice {
      */
     static void variables(PlanningContext context, Container own, String where) {
         for (EnvVar variable : own.env()) {
-            if (variable.from() == null && !VARIABLES.contains(variable.name())) {
+            if (variable.from() == null
+                    && !VARIABLES.contains(variable.name())
+                    && !HubModel.counts(variable.name(), own.args())) {
                 context.advice.add(where + ".env: " + variable.name()
                         + " has no effect on one machine: the engine runs the model; it reads MLSERVER_MODEL_NAME,"
                         + " MLSERVER_MODEL_URI, MLSERVER_MODEL_IMPLEMENTATION and PREDICT_PROBA");

@@ -115,24 +115,35 @@ final class PredictorForms {
     }
 
     private Form engine(
-            List<Artifact> artifacts,
+            List<Artifact> stored,
             String format,
             @Nullable String version,
             String protocol,
             String runtime,
             Container container) {
-        if (artifacts.isEmpty()) {
-            if (!MultiModelService.isMultiModel(context.service.tree())) {
-                throw ServingException.invalidArgument(
-                        where + ": the model has no files; set storageUri, storageUris or storage");
-            }
-            context.advice.add(
-                    where + ": it has no storageUri, so the service has no model before a TrainedModel names it");
-        }
+        List<Artifact> artifacts = stored;
         Map<String, String> environment = new LinkedHashMap<>();
         List<EnvironmentSource> sources = new ArrayList<>();
         environment.put("INFERENCE_SERVICE_NAME", context.name());
         new ProcessForms(context, "predictor").environment(container, where, environment, sources);
+        String hub = HubModel.uri(format, container.args(), where);
+        if (hub != null) {
+            if (!stored.isEmpty()) {
+                context.advice.add(where + ": the model is that of --model_id, as in KServe's server; the files of "
+                        + stored.get(0).uri() + " are not used");
+            }
+            artifacts = List.of(HubModel.artifact(hub, environment, sources, spec));
+            sources.removeIf(HubModel::reads);
+        }
+        if (artifacts.isEmpty()) {
+            if (!MultiModelService.isMultiModel(context.service.tree())) {
+                throw ServingException.invalidArgument(
+                        where + ": the model has no files; set storageUri, storageUris or storage"
+                                + (format.equals("huggingface") ? ", or the argument --model_id" : ""));
+            }
+            context.advice.add(
+                    where + ": it has no storageUri, so the service has no model before a TrainedModel names it");
+        }
         for (EnvironmentSource source : sources) {
             context.advice.add(
                     where + ".env: " + source.variable() + " from the " + source.kind() + " " + source.object()

@@ -192,6 +192,10 @@ public record RuntimeSelection(
                     + (model.protocolVersion() == null ? " (assumed, as the service names no protocolVersion)" : "")
                     + "; it speaks " + String.join(", ", runtime.protocolVersions());
         }
+        String generates = runtime.engine() == ServingEngine.NEREID ? TextGeneration.reason(model) : null;
+        if (generates != null) {
+            return "it serves encoders, and " + generates;
+        }
         if ((runtime.workerSpec() != null) != workers) {
             return workers
                     ? "the service has a workerSpec, and it has none"

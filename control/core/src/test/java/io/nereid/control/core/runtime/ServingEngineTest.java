@@ -76,7 +76,7 @@ class ServingEngineTest {
                 compared.add(name);
             }
         });
-        assertThat(compared).hasSize(10);
+        assertThat(compared).hasSize(11);
     }
 
     @Test

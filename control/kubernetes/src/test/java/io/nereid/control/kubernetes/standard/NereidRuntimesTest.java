@@ -208,12 +208,9 @@ class NereidRuntimesTest {
         assertThat(names)
                 .contains("kserve-sklearnserver", "nereid-sklearnserver", "nereid-tritonserver", "kserve-nereid");
         for (ServingRuntime runtime : KserveCatalog.runtimes()) {
-            // Servers of language models have no counterpart: the engine does not serve their formats.
+            // Servers of language models on several machines or GPUs have no counterpart.
             boolean without = List.of(
-                            "kserve-autogluonserver",
-                            "kserve-huggingfaceserver",
-                            "kserve-huggingfaceserver-multinode",
-                            "kserve-vllmserver")
+                            "kserve-autogluonserver", "kserve-huggingfaceserver-multinode", "kserve-vllmserver")
                     .contains(runtime.name());
             ServingRuntime own = catalog(null).clusterRuntimes().stream()
                     .filter(one -> one.name().equals(runtime.name().replace("kserve-", "nereid-")))
@@ -225,6 +222,39 @@ class NereidRuntimesTest {
                 assertThat(own.protocolVersions()).isEqualTo(runtime.protocolVersions());
             }
         }
+    }
+
+    @Test
+    void anEncoderOfHuggingFaceGoesToTheEngineAndAModelThatGeneratesTextsToKserve() {
+        String format = "{model: {modelFormat: {name: huggingface}, ";
+        StandardPlan encoder = plan(
+                service("nereid", format + "args: ['--model_id', 'me/bert', --return_probabilities]}}"),
+                catalog(null),
+                Map.of());
+        assertThat(container(encoder).path("image").asText()).isEqualTo(IMAGE);
+        assertThat(args(encoder))
+                .contains("--model_id=me/bert", "--return_probabilities", "--model_format=huggingface");
+        assertThat(object(encoder, "Deployment").at("/spec/template/spec/initContainers"))
+                .isEmpty();
+        for (String generative : List.of(
+                "args: [--task=text_generation]",
+                "args: [--task, text2text_generation], storageUri: 'hf://a/t5'",
+                "args: [--backend=vllm]",
+                "args: [--model_id=meta/llama], resources: {limits: {nvidia.com/gpu: '1'}}")) {
+            StandardPlan plan = plan(service("nereid", format + generative + "}}"), catalog(null), Map.of());
+            assertThat(container(plan).path("image").asText()).as(generative).startsWith("kserve/huggingfaceserver");
+        }
+        StandardPlan onGpu = plan(
+                service(
+                        "nereid",
+                        format + "args: [--task=fill_mask], resources: {limits: {nvidia.com/gpu: '1'}},"
+                                + " storageUri: 'hf://a/bert'}}"),
+                catalog(null),
+                Map.of());
+        assertThat(container(onGpu).path("image").asText()).isEqualTo(IMAGE);
+        StandardPlan kserve = plan(service(null, format + "args: [--model_id=me/bert]}}"), catalog(null), Map.of());
+        assertThat(container(kserve).path("image").asText()).startsWith("kserve/huggingfaceserver");
+        assertThat(args(kserve)).contains("--model_id=me/bert");
     }
 
     @Test

@@ -118,28 +118,6 @@ public final class ManagedModelBuilder {
             "model_control_mode",
             "load_model");
 
-    /** Options of KServe's Hugging Face server, and the parameters that they are here. */
-    private static final Map<String, String> TEXT_PARAMETERS = Map.of(
-            "task", "task",
-            "max_length", "max_length",
-            "max_model_len", "max_length",
-            "return_probabilities", "return_probabilities",
-            "return_raw_logits", "return_raw_logits",
-            "disable_special_tokens", "add_special_tokens");
-
-    /** Options of KServe's Hugging Face server that say how it runs the model. */
-    private static final Set<String> TEXT_NO_EFFECT = Set.of(
-            "backend",
-            "dtype",
-            "disable_lower_case",
-            "disable_log_requests",
-            "max_log_len",
-            "model_revision",
-            "tokenizer_revision",
-            "tensor_input_names",
-            "return_token_type_ids",
-            "trust_remote_code");
-
     /** The formats of KServe's Python servers, whose outputs and V1 answers have other names than MLServer's. */
     private static final Set<String> PYTHON_SERVERS =
             Set.of("sklearn", "xgboost", "lightgbm", "pmml", "paddle", "huggingface", "");
@@ -186,7 +164,7 @@ public final class ManagedModelBuilder {
             directory = directory.resolve("model-store"); // TorchServe's layout
         }
         if (formatName.equals("huggingface")) {
-            options = ofText(options, parameters);
+            options = TextArguments.take(options, parameters, warnings);
         }
         ignored(options, environment, warnings);
         Format format = FORMATS.get(formatName);
@@ -289,27 +267,10 @@ public final class ManagedModelBuilder {
                 "name " + model.artifacts().get(0).mountPath() + ", or a directory in it");
     }
 
-    /** Adds the parameters of a model of Hugging Face; returns the other options. */
-    private static Map<String, String> ofText(Map<String, String> options, Map<String, String> parameters) {
-        Map<String, String> others = new LinkedHashMap<>();
-        options.forEach((option, value) -> {
-            String parameter = TEXT_PARAMETERS.get(option);
-            if (parameter == null) {
-                others.put(option, value);
-            } else if (option.equals("disable_special_tokens")) {
-                parameters.put(parameter, String.valueOf(value.equalsIgnoreCase("false")));
-            } else {
-                // An option without a value is a flag.
-                parameters.put(parameter, value.isEmpty() ? "true" : value);
-            }
-        });
-        return others;
-    }
-
     private static void ignored(Map<String, String> options, Map<String, String> environment, List<String> warnings) {
         List<String> without = new ArrayList<>();
         for (String option : options.keySet()) {
-            if (NO_EFFECT.contains(option) || TEXT_NO_EFFECT.contains(option)) {
+            if (NO_EFFECT.contains(option)) {
                 without.add("--" + option);
             } else if (!KNOWN.contains(option) && !DIRECTORIES.contains(option)) {
                 warnings.add("the argument --" + option + " is not known and has no effect");

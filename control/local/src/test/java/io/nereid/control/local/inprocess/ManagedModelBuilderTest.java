@@ -21,6 +21,8 @@ import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ManagedModelBuilderTest {
     @TempDir
@@ -84,7 +86,12 @@ class ManagedModelBuilderTest {
                         "--max_length=64",
                         "--return_probabilities",
                         "--disable_special_tokens",
-                        "--dtype=float32"),
+                        "--disable_lower_case",
+                        "--backend=huggingface",
+                        "--trust_remote_code",
+                        "--model_id=me/bert",
+                        "--tokenizer_revision=main",
+                        "--dtype=bfloat16"),
                 Map.of());
         assertThat(built.modelName()).isEqualTo("bert");
         assertThat(built.model().backend()).isEqualTo("huggingface");
@@ -93,8 +100,31 @@ class ManagedModelBuilderTest {
                 .containsEntry("max_length", "64")
                 .containsEntry("return_probabilities", "true")
                 .containsEntry("add_special_tokens", "false")
+                .containsEntry("do_lower_case", "false")
                 .containsEntry("nereid.kserve_server", "true");
-        assertThat(built.warnings()).singleElement().asString().contains("--dtype has no effect");
+        assertThat(built.warnings())
+                .containsExactly(
+                        "the argument --trust_remote_code has no effect: no code of a model's folder runs in this server",
+                        "the argument --dtype=bfloat16 has no effect: the model is computed in FP32, whose answers are"
+                                + " at least as exact");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "--task=text_generation|--task is 'text_generation', which this server does not run",
+                "--backend=vllm|--backend is 'vllm'",
+                "--backend=triton|--backend is 'triton'",
+                "--dtype=int4|--dtype is 'int4' (expected: auto, float32",
+                "--model_id=me/bert --tokenizer_revision=v2|(expected: that of --model_revision, 'main'",
+                "--predictor_host=other|--predictor_host makes KServe's server a transformer"
+            })
+    void argumentsOfTheHuggingFaceServerThatCannotBeHonouredAreRefused(String arguments, String message) {
+        assertThatThrownBy(() ->
+                        build("huggingface", "kserve-huggingfaceserver", List.of(arguments.split(" ", -1)), Map.of()))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining(message);
     }
 
     @Test
