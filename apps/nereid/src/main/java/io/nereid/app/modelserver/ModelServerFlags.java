@@ -110,9 +110,6 @@ public final class ModelServerFlags {
                     + " ${DEFAULT-VALUE}).")
     String gracePeriod;
 
-    /** Of the files from the Hub; null without them. */
-    private @Nullable StorageLease lease;
-
     /** Whether there is no model, and hence no request to wait for. */
     private volatile boolean hopeless;
 
@@ -191,8 +188,8 @@ public final class ModelServerFlags {
         LOG.info("fetching {}", uri);
         Storage storage = new Storage(options, Clock.system(), InstalledPlugins.loadStorageProviders());
         try {
-            // The lease keeps the files until the process ends.
-            lease = HubDownload.fetch(storage, uri, Map.of(), ProgressListener.none())
+            // Neither the storage nor the lease is closed: the files are needed until the process ends.
+            StorageLease lease = HubDownload.fetch(storage, uri, Map.of(), ProgressListener.none())
                     .toCompletableFuture()
                     .join();
             modelDir = lease.path();
