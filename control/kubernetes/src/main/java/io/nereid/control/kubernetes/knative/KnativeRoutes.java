@@ -33,8 +33,7 @@ record KnativeRoutes(
     private static final String LOCAL_DOMAIN = ".svc.cluster.local";
 
     /** A component that is not ready, so that there is not a route yet; null for none. */
-    @Nullable
-    PlannedRevisions missing(LivingConditions conditions) {
+    @Nullable PlannedRevisions missing(LivingConditions conditions) {
         for (PlannedRevisions one : components) {
             if (!conditions.isTrue(one.ready())) {
                 return one;
@@ -61,8 +60,7 @@ record KnativeRoutes(
      * @param status the status of the service with those of its components
      * @throws ServingException INVALID_ARGUMENT for a path template that cannot be filled in
      */
-    @Nullable
-    ObjectNode virtualService(ObjectNode status, boolean ready) {
+    @Nullable ObjectNode virtualService(ObjectNode status, boolean ready) {
         String host = host(status);
         if (!ready || host == null) {
             return cluster.object("VirtualService", context.name());
@@ -155,8 +153,7 @@ record KnativeRoutes(
      *
      * @param hosts whether the service has a host of its own, not that of its component
      */
-    @Nullable
-    String url(ObjectNode status, boolean hosts) {
+    @Nullable String url(ObjectNode status, boolean hosts) {
         String component = componentHost(status);
         String own = hosts ? host(status) : component;
         if (component == null || own == null) {

@@ -62,8 +62,7 @@ public final class ServiceObjects implements AutoCloseable {
 
     /** An object in a cache. */
     private record Place(ObjectCache cache, String namespace, String name) {
-        @Nullable
-        ObjectNode object() {
+        @Nullable ObjectNode object() {
             return cache.get(namespace, name);
         }
     }
