@@ -219,7 +219,7 @@ start() {
     group=nereid-$name-$$
     mkdir -p "$dir/cni" "$dir/plugins"
     echo "$group" >"$dir/group"
-    # The kubelet sets them for the whole machine.
+    # The kubelet sets them for the whole machine. Of several nodes, the first one is stopped last.
     for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
         [ ! -f "/proc/sys/$setting" ] || echo "$setting $(cat "/proc/sys/$setting")"
     done >"$dir/settings"

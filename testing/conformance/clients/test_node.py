@@ -49,7 +49,8 @@ def plane(models, tmp_path_factory):
         yield server
         server.close()
     finally:
-        for place in started:
+        # The first one knows what the settings of the machine were before.
+        for place in reversed(started):
             subprocess.run([script, "stop", place], timeout=120, stdin=subprocess.DEVNULL)
         kubernetes.close()
 
