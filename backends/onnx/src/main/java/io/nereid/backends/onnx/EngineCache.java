@@ -14,6 +14,7 @@ import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -218,7 +219,7 @@ final class EngineCache implements AutoCloseable {
             try (FileChannel channel =
                     FileChannel.open(other.resolve(IN_USE), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
                 abandoned = channel.tryLock() != null;
-            } catch (OverlappingFileLockException e) {
+            } catch (OverlappingFileLockException | NoSuchFileException e) {
                 abandoned = false;
             }
             if (abandoned) {
@@ -279,12 +280,14 @@ final class EngineCache implements AutoCloseable {
             Held held = Held.take(lockFile);
             try {
                 publishHeld();
+                // Under the lock, so that no other load takes it for the directory of a killed process meanwhile.
+                discard();
             } finally {
                 held.close();
             }
         } catch (IOException e) {
             LOG.log(Level.WARNING, "engines of TensorRT are not kept in " + shared + ": " + e);
+            discard();
         }
-        discard();
     }
 }
