@@ -59,8 +59,9 @@ public final class ModelServerFlags {
     @Option(
             names = "--model_id",
             paramLabel = "OWNER/MODEL",
-            description = "Serve this model of the Hugging Face Hub in place of --model_dir, as KServe's Hugging Face server"
-                    + " does; HF_ENDPOINT and HF_TOKEN apply.")
+            description =
+                    "Serve this model of the Hugging Face Hub in place of --model_dir, as KServe's Hugging Face server"
+                            + " does; HF_ENDPOINT and HF_TOKEN apply.")
     @Nullable String modelId;
 
     @Option(
@@ -161,7 +162,8 @@ public final class ModelServerFlags {
         }
         if (further) {
             throw ServingException.invalidArgument(
-                    (modelId == null ? "--model_dir" : "--model_id") + " excludes --control, --model-repository, --model-store, --model_config_file and"
+                    (modelId == null ? "--model_dir" : "--model_id")
+                            + " excludes --control, --model-repository, --model-store, --model_config_file and"
                             + " --model_base_path (expected: one of them)",
                     "leave it out to serve repositories");
         }

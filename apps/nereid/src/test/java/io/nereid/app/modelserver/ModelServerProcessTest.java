@@ -293,8 +293,7 @@ class ModelServerProcessTest {
                         + " --return_probabilities, --dtype=float32, '--max_length', '32']" + env,
                 "",
                 folder())) {
-            JsonNode predictions =
-                    pod.json(pod.post("/v1/models/bert:predict", "{\"instances\":[\"i love it\"]}"));
+            JsonNode predictions = pod.json(pod.post("/v1/models/bert:predict", "{\"instances\":[\"i love it\"]}"));
             assertThat(predictions.at("/predictions/0").toString()).contains("\"0\":", "\"2\":");
             assertThat(pod.get("/v1/models").body()).contains("\"bert\"");
             assertThat(paths)
@@ -314,11 +313,12 @@ class ModelServerProcessTest {
         }
         Files.writeString(
                 folder().resolve("config.json"), "{\"architectures\":[\"LlamaForCausalLM\"],\"model_type\":\"llama\"}");
-        try (PodProcess pod = PodProcess.start(
-                "modelFormat: {name: huggingface}, storageUri: 'hf://meta/llama'", "", folder())) {
+        try (PodProcess pod =
+                PodProcess.start("modelFormat: {name: huggingface}, storageUri: 'hf://meta/llama'", "", folder())) {
             assertThat(pod.ended()).isNotZero();
-            assertThat(pod.output()).anySatisfy(line -> assertThat(line)
-                    .contains("LlamaForCausalLM", "set runtime: kserve-huggingfaceserver in the model"));
+            assertThat(pod.output())
+                    .anySatisfy(line -> assertThat(line)
+                            .contains("LlamaForCausalLM", "set runtime: kserve-huggingfaceserver in the model"));
         }
     }
 }

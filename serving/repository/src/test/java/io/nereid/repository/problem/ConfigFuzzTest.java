@@ -5,9 +5,9 @@ package io.nereid.repository.problem;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
-import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.Fakes;
 import io.nereid.repository.PrettyJson;
+import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.repository.config.ModelConfigReader;
 import io.nereid.spi.config.ModelConfig;
