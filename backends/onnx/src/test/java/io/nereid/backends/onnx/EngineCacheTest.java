@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -98,19 +99,21 @@ class EngineCacheTest {
     void oneBuildsAndTheOtherWaitsForIt() throws Exception {
         CountDownLatch building = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
-        CompletableFuture<Void> first = CompletableFuture.runAsync(() -> {
-            try {
-                EngineCache.open(root, "k", directory -> {
-                            building.countDown();
-                            goOn.await();
-                            return build(directory, "slow");
-                        })
-                        .cache()
-                        .close();
-            } catch (Exception e) {
-                throw new IllegalStateException(e);
-            }
-        });
+        CompletableFuture<Void> first = CompletableFuture.runAsync(
+                () -> {
+                    try {
+                        EngineCache.open(root, "k", directory -> {
+                                    building.countDown();
+                                    goOn.await();
+                                    return build(directory, "slow");
+                                })
+                                .cache()
+                                .close();
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                },
+                task -> Threads.named("first").newThread(task).start());
         assertThat(building.await(10, TimeUnit.SECONDS)).isTrue();
         // A process takes the lock of the file; without it, an engine that is half built would be used.
         Process other = new ProcessBuilder(
