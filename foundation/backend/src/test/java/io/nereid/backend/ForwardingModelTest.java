@@ -4,6 +4,8 @@ package io.nereid.backend;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.device.Device;
+import io.nereid.spi.config.InstanceGroup;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
@@ -12,6 +14,9 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ForwardingModelTest {
+    private static final InstancePlacement ON_GPU = new InstancePlacement(
+            "m_0_gpu0", InstanceGroup.cpu("m", 1), new Device(0, "GPU-0", "fake", 8, 0, 1 << 20, null));
+
     /** Every default method must be overridden, or it would not be forwarded to the wrapped model. */
     @Test
     void everyQuestionReachesTheModelInside() throws ReflectiveOperationException {
@@ -33,7 +38,9 @@ class ForwardingModelTest {
                 Class<?> type = method.getParameterTypes()[i];
                 arguments[i] = type == String.class
                         ? "margin"
-                        : type == List.class ? List.of() : type == int.class ? (Object) 4 : Map.of();
+                        : type == List.class
+                                ? List.of()
+                                : type == int.class ? (Object) 4 : type == InstancePlacement.class ? ON_GPU : Map.of();
             }
             var unused = method.invoke(outside, arguments);
         }
