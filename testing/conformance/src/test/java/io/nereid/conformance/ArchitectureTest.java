@@ -65,7 +65,7 @@ class ArchitectureTest {
         foundation/observe | io.nereid.observe | . metrics | base tensor
         foundation/protobuf-lite | io.nereid.protobuf | . | base
         foundation/spi | io.nereid.spi | . config config.parameters management | base tensor observe
-        foundation/device | io.nereid.device | . | base observe
+        foundation/device | io.nereid.device | . | base tensor observe
         foundation/backend | io.nereid.backend | . | base tensor observe spi device
         foundation/transport-api | io.nereid.transport.api | . access | base tensor
         foundation/storage-spi | io.nereid.storage.spi | . | base
@@ -155,6 +155,7 @@ class ArchitectureTest {
             Map.entry("PoolPlacement", "one owner: the state of a pool and every decision about it"),
             Map.entry("RevisionActivator", "one lock: waiting, limits and counts of a revision"),
             Map.entry("JsonReader", "one loop over bytes, unrolled by token for speed"),
+            Map.entry("RepositorySource", "one lock: polls, loads and unloads of the models below the roots"),
             Map.entry("FileSystemStoragePathSource", "one source: plan, check and apply a model list"),
             Map.entry("DynamicBatcher", "one lock: the jobs, permits and runs of a model"),
             Map.entry(
