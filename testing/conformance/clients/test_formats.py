@@ -338,11 +338,11 @@ def test_rows_are_objects_for_a_model_fitted_to_a_data_frame_of_numbers(server):
 
 
 def test_formats_that_are_not_served_say_what_they_are_and_the_next_command(tmp_path):
-    bert = tmp_path / "bert" / "1"
-    bert.mkdir(parents=True)
-    (bert / "config.json").write_text('{"architectures": ["BertForSequenceClassification"], "model_type": "bert"}')
-    (bert / "tokenizer.json").write_text("{}")
-    (bert / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
+    llama = tmp_path / "llama" / "1"
+    llama.mkdir(parents=True)
+    (llama / "config.json").write_text('{"architectures": ["LlamaForCausalLM"], "model_type": "llama"}')
+    (llama / "tokenizer.json").write_text("{}")
+    (llama / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     (tmp_path / "digits" / "1").mkdir(parents=True)
     (tmp_path / "digits" / "1" / "model.keras").write_bytes(b"PK\x03\x04")
     (tmp_path / "weights" / "1").mkdir(parents=True)
@@ -357,8 +357,8 @@ def test_formats_that_are_not_served_say_what_they_are_and_the_next_command(tmp_
     finally:
         server.stop()
     said = "\n".join(server.lines)
-    assert "BertForSequenceClassification" in reasons["bert"]
-    assert f"optimum-cli export onnx --model {bert}" in said
+    assert "LlamaForCausalLM" in reasons["llama"]
+    assert f"optimum-cli export onnx --model {llama}" in said
     assert "Keras" in reasons["digits"] and "model.savedmodel" in said
     assert "weights only" in reasons["weights"] and "torch.onnx.export" in said
     assert "statsmodels" in reasons["own"] and "nereid convert" in said
