@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Coverage-guided fuzzing with Jazzer:      testing/fuzz.sh [TARGET...] [--seconds N] [--runs N | --total N] [--seed N] [--jobs N]
-# Without a target, all of them; --list prints their names. --seconds is the time for each target (60 when nothing else ends it),
+# Coverage-guided fuzzing with Jazzer:      testing/fuzz.sh [TARGET...] [--share K/N] [--seconds N] [--runs N | --total N] [--seed N] [--jobs N]
+# Without a target, all of them; --list prints their names. --share 2/4 runs the second of four shares of them: each target starts a JVM
+# and instruments Nereid's classes, which takes ten seconds. --seconds is the time for each target (60 when nothing else ends it),
 # --runs the number of inputs for each target, --total that of all targets together, shared equally; what is reached first ends a
 # target. --seed makes the choice of inputs repeatable. --jobs runs as many targets at a time (default 1).
 # The inputs that a run finds worth keeping lie in testing/fuzz/target/corpus/TARGET and are the start of the next run. A finding lies
@@ -16,6 +17,7 @@ runs=
 total=
 seed=
 jobs=1
+share=
 list=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -24,9 +26,14 @@ while [ $# -gt 0 ]; do
             declare "${1#--}=$2"
             shift
             ;;
+        --share)
+            [[ ${2:-} =~ ^[1-9][0-9]?/[1-9][0-9]?$ && ${2%/*} -le ${2#*/} ]] || { echo "fuzz.sh: --share needs K/N with K from 1 to N, not '${2:-}'" >&2; exit 2; }
+            share=$2
+            shift
+            ;;
         --list) list=yes ;;
         -*)
-            sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+            sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
             exit 2
             ;;
         *) names+=("$1") ;;
@@ -60,6 +67,8 @@ if [ -n "$list" ]; then
     exit 0
 fi
 [ ${#names[@]} -gt 0 ] || mapfile -t names <<<"$all"
+[ -z "$share" ] || mapfile -t names < <(printf '%s\n' "${names[@]}" | awk -v k="${share%/*}" -v n="${share#*/}" 'NR % n == k % n')
+[ -n "${names[*]}" ] || { echo "fuzz.sh: share $share has no target" >&2; exit 2; }
 for name in "${names[@]}"; do
     grep -qxF -- "$name" <<<"$all" || { echo "fuzz.sh: there is no target '$name' (expected one of: $(xargs <<<"$all"))" >&2; exit 2; }
 done

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Runs the published clients of the protocols against the server. Reports skipped suites prominently; fails when a suite fails.
+# With --install, only installs the clients, which can be done beside a build.
 # Most suites wait for servers to start, so two run at a time (NEREID_CLIENTS_LANES); the output of each is printed when it ends.
 set -uo pipefail
 cd "$(dirname "$0")"
@@ -21,12 +22,24 @@ skip() {
     result skipped "$1: $2"
 }
 
-if [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin/nereid >/dev/null 2>&1; then
+only_install=
+case ${1:-} in
+    "") ;;
+    --install) only_install=yes ;;
+    *)
+        echo "run-clients.sh: unknown argument '$1' (expected: nothing, or --install)" >&2
+        exit 2
+        ;;
+esac
+
+if [ -n "$only_install" ]; then
+    :
+elif [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin/nereid >/dev/null 2>&1; then
     echo "building the distribution"
     (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl apps/nereid,examples -am package) || exit 1
 fi
 # The test backends, a plugin that the distribution does not have: server.py gives it to the servers whose models need it.
-if ! ls "$root"/testing/samples/target/plugins/samples/*.jar >/dev/null 2>&1; then
+if [ -z "$only_install" ] && ! ls "$root"/testing/samples/target/plugins/samples/*.jar >/dev/null 2>&1; then
     echo "building the test backends"
     (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl testing/samples -am package) || exit 1
 fi
@@ -142,6 +155,11 @@ if [ ! -x "$tfserving" ]; then
         "$cache/venv-tensorflow/bin/pip" install -q --disable-pip-version-check --retries 2 -r clients/requirements-base.txt \
             -r clients/requirements-tfserving.txt
 fi >"$cache/pip-tfserving.log" 2>&1
+
+if [ -n "$only_install" ]; then
+    [ -n "${PERF_ANALYZER:-}" ] || command -v perf_analyzer >/dev/null || ./install-perf-analyzer.sh "$cache/perf" "$venv/bin/pip" >"$cache/perf.log" 2>&1
+    exit 0
+fi
 
 # The client for Java with KServe's server, of another implementation than Nereid.
 java_client() {

@@ -47,10 +47,10 @@ import org.junit.jupiter.api.io.TempDir;
  * start, each resource has its last acknowledged state, or that of the change whose acknowledgement was lost; the services
  * are ready and respond; and no request fails until the next kill.
  *
- * <p>{@code NEREID_CHAOS_KILLS} is the number of kills (20); {@code testing/chaos.sh} runs more.
+ * <p>{@code NEREID_CHAOS_KILLS} is the number of kills (6); {@code testing/chaos.sh} runs more.
  */
 class ChaosTest {
-    private static final int KILLS = Integer.parseInt(System.getenv().getOrDefault("NEREID_CHAOS_KILLS", "20"));
+    private static final int KILLS = Integer.parseInt(System.getenv().getOrDefault("NEREID_CHAOS_KILLS", "6"));
     private static final int WRITERS = 3;
     private static final int NAMES = 4;
     private static final int SERVICES = 3;

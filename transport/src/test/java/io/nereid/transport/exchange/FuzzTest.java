@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 class FuzzTest {
     private static final EventLoops LOOPS = new EventLoops(1, true);
     private static final long SEED = 20260321L;
-    private static final int CASES = 12_000;
+    private static final int CASES = 4_000;
     private static final ByteBudget BUDGET = new ByteBudget(1 << 20);
     private static final Rig RIG =
             new Rig(o -> o.budget(BUDGET).maxBodyBytes(10_000).maxMessageBytes(10_000));

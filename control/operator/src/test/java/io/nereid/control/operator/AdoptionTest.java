@@ -57,7 +57,7 @@ import org.junit.jupiter.api.parallel.ExecutionMode;
 @Execution(ExecutionMode.SAME_THREAD)
 class AdoptionTest {
     /** With {@code -Dadoption.services=200}, as many as a fleet has; they take minutes. */
-    private static final int SERVICES = Integer.getInteger("adoption.services", 40);
+    private static final int SERVICES = Integer.getInteger("adoption.services", 12);
 
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String STAMP = "nereid.io/template";
