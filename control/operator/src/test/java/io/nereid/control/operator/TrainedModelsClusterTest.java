@@ -147,7 +147,8 @@ class TrainedModelsClusterTest {
                 if (path.endsWith("/load") && body.contains("/bad")) {
                     code = 400;
                 } else if (path.endsWith("/load")) {
-                    loaded.add(path.split("/")[4] + " " + tree(body).at("/parameters/storage_uri").asText());
+                    loaded.add(path.split("/")[4] + " "
+                            + tree(body).at("/parameters/storage_uri").asText());
                 } else if (path.endsWith("/unload")) {
                     loaded.removeIf(one -> one.startsWith(path.split("/")[4] + " "));
                 }

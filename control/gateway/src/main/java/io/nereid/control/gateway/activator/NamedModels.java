@@ -138,7 +138,9 @@ public final class NamedModels implements ProtocolCodec {
         }
         String has = models.isEmpty()
                 ? "it has none"
-                : "it has " + String.join(", ", models.keySet().stream().limit(LISTED).toList())
+                : "it has "
+                        + String.join(
+                                ", ", models.keySet().stream().limit(LISTED).toList())
                         + (models.size() > LISTED ? " and others" : "");
         return ServingException.of(
                 ErrorCode.NOT_FOUND,
@@ -202,8 +204,8 @@ public final class NamedModels implements ProtocolCodec {
             } else {
                 int length = reader.readLength();
                 if (length > LONGEST) {
-                    throw ServingException.invalidArgument("the name of the model has " + length
-                            + " bytes (expected: at most " + LONGEST + ")");
+                    throw ServingException.invalidArgument(
+                            "the name of the model has " + length + " bytes (expected: at most " + LONGEST + ")");
                 }
                 byte[] name = new byte[length];
                 bytes.get(reader.position(), name);

@@ -194,8 +194,7 @@ public final class PoolObjects {
      *
      * @param service the name of the InferenceService
      */
-    public static ObjectNode slice(
-            Owner owner, String service, String revision, String pool, List<Holder> holders) {
+    public static ObjectNode slice(Owner owner, String service, String revision, String pool, List<Holder> holders) {
         Map<String, String> labels = labels(service, revision, pool);
         labels.put(GatewayObjects.SLICE_SERVICE, GatewayObjects.privateService(revision));
         labels.put("endpointslice.kubernetes.io/managed-by", "nereid-operator");

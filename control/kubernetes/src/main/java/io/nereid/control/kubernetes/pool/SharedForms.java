@@ -138,7 +138,10 @@ public final class SharedForms implements WorkloadForms {
         labels.put(SharedPlacement.POOL, pool);
         Map<String, String> annotations = new LinkedHashMap<>();
         annotations.put(
-                URI, spec.model() == null ? "" : Objects.requireNonNullElse(spec.model().storageUri(), ""));
+                URI,
+                spec.model() == null
+                        ? ""
+                        : Objects.requireNonNullElse(spec.model().storageUri(), ""));
         annotations.put(SharedPlacement.MEMORY, Long.toString(SharedPlacement.memory(service)));
         annotations.put(SharedPlacement.PINNED, Boolean.toString(SharedPlacement.pinned(service)));
         SharedPlacement.pods(selection.chosen()).forEach((name, pods) -> annotations.put(name, Integer.toString(pods)));

@@ -60,16 +60,7 @@ public record RevisionSettings(
             int grpcPort,
             boolean holds,
             double targetBurstCapacity) {
-        this(
-                service,
-                containerConcurrency,
-                timeout,
-                httpPort,
-                grpcPort,
-                holds,
-                targetBurstCapacity,
-                false,
-                "");
+        this(service, containerConcurrency, timeout, httpPort, grpcPort, holds, targetBurstCapacity, false, "");
     }
 
     /** The settings as JSON; the same settings always have the same text. */

@@ -94,7 +94,8 @@ class SharedFormsTest {
         ((ObjectNode) many.at("/spec/predictor/model")).remove("storageUri");
         SharedModel model = model(plan(many));
         assertThat(model.uri()).isEmpty();
-        assertThat(model.pod()).isEqualTo(model(plan(service("iris", "gs://models/iris"))).pod());
+        assertThat(model.pod())
+                .isEqualTo(model(plan(service("iris", "gs://models/iris"))).pod());
 
         ((ObjectNode) many.at("/metadata/annotations")).put("nereid.io/placement-memory", "1Gi");
         assertThat(plan(many).status().toString())

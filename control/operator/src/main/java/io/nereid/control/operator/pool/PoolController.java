@@ -205,7 +205,8 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         if (model.uri().isEmpty()) {
             remove(key, service.name());
             PooledParent before = parents.get(key);
-            PooledParent next = new PooledParent(service, predictor, model, proven || before != null && before.isProven());
+            PooledParent next =
+                    new PooledParent(service, predictor, model, proven || before != null && before.isProven());
             parents.put(key, next);
             execute(() -> look(next, running(service.namespace(), next.model)));
             if (before == null || !before.workload.equals(predictor)) {
@@ -416,14 +417,8 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     // ---- pools ----
 
     private Running open(String namespace, SharedModel model) {
-        ModelPool pool = new ModelPool(
-                key(namespace, model.pool()),
-                size(model),
-                servers,
-                tables,
-                owner,
-                clock,
-                this::changed);
+        ModelPool pool =
+                new ModelPool(key(namespace, model.pool()), size(model), servers, tables, owner, clock, this::changed);
         Running running = new Running(namespace, model.pool(), pool, model.pod());
         running.replicas = model.min();
         write(running);

@@ -293,8 +293,7 @@ public final class ClusterInfrastructure implements Infrastructure {
                 0,
                 shared.uri().isEmpty(),
                 "");
-        return PoolObjects.privateService(
-                owner, owner.name(), workload.revision(), shared.pool(), settings.toJson());
+        return PoolObjects.privateService(owner, owner.name(), workload.revision(), shared.pool(), settings.toJson());
     }
 
     /**

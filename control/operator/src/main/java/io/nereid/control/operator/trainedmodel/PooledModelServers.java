@@ -119,10 +119,9 @@ public final class PooledModelServers implements TrainedModelServers {
                 0,
                 false,
                 model.name());
-        ObjectNode wanted =
-                PoolObjects.privateService(owner, model.service(), revision, pool, settings.toJson());
-        ObjectNode there = objects.of(owner.uid())
-                .get(new ObjectKey("Service", GatewayObjects.privateService(revision)));
+        ObjectNode wanted = PoolObjects.privateService(owner, model.service(), revision, pool, settings.toJson());
+        ObjectNode there =
+                objects.of(owner.uid()).get(new ObjectKey("Service", GatewayObjects.privateService(revision)));
         JsonNode metadata = wanted.path("metadata");
         if (there == null
                 || !there.path("metadata").path("labels").equals(metadata.path("labels"))

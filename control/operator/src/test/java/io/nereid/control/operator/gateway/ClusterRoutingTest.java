@@ -180,8 +180,7 @@ class ClusterRoutingTest {
     }
 
     private static RevisionSettings ofModel(String service, String model) {
-        return new RevisionSettings(
-                service, 0, Duration.ofSeconds(60), 8080, 0, true, 0, model.isEmpty(), model);
+        return new RevisionSettings(service, 0, Duration.ofSeconds(60), 8080, 0, true, 0, model.isEmpty(), model);
     }
 
     private void pods(String model, Pod http, int grpc) {
@@ -214,24 +213,25 @@ class ClusterRoutingTest {
                     @Override
                     public void onCancel() {}
                 });
-        return new Server(
-                ServerOptions.builder().listen("127.0.0.1", 0).build(), List.of(new ProtocolCodec() {
-                    @Override
-                    public String name() {
-                        return "pod";
-                    }
+        return new Server(ServerOptions.builder().listen("127.0.0.1", 0).build(), List.of(new ProtocolCodec() {
+            @Override
+            public String name() {
+                return "pod";
+            }
 
-                    @Override
-                    public List<GrpcMethod> grpcMethods() {
-                        return List.of(method);
-                    }
-                }));
+            @Override
+            public List<GrpcMethod> grpcMethods() {
+                return List.of(method);
+            }
+        }));
     }
 
     private String call(String method, String message) throws Exception {
         byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
         AggregatingCall call = new AggregatingCall(
-                "/inference.GRPCInferenceService/" + method, List.of(), Clock.system().nanos());
+                "/inference.GRPCInferenceService/" + method,
+                List.of(),
+                Clock.system().nanos());
         CompletableFuture<MemoryRegion> answer = call.start(
                 one -> fixture.upstream.forward(
                         one, new UpstreamClient.Address("localhost", fixture.port), ForwardOptions.DEFAULT),
@@ -255,8 +255,7 @@ class ClusterRoutingTest {
             fixture.revision(Change.Kind.ADDED, "rose-trainedmodel", ofModel("many", "rose"));
             fixture.revision(Change.Kind.ADDED, "lily-trainedmodel", ofModel("others", "lily"));
             pods("iris", fixture.new Pod("a"), first.start().get(0).getPort());
-            Route.Backend backend =
-                    new Route.Backend(List.of(to("many-predictor-00001", 100)), List.of(), null);
+            Route.Backend backend = new Route.Backend(List.of(to("many-predictor-00001", 100)), List.of(), null);
             fixture.routeText(
                     Change.Kind.ADDED,
                     "many",
@@ -282,7 +281,9 @@ class ClusterRoutingTest {
             assertThat(call("ModelInfer", "\u0012\u00011\n\u0004rose")).isEqualTo("second");
             assertThatThrownBy(() -> call("ModelInfer", "\n\u0004lily")).hasMessageContaining("has no model 'lily'");
             assertThatThrownBy(() -> call("ModelInfer", "")).hasMessageContaining("names no model");
-            assertThat(call("RepositoryIndex", "")).contains("iris", "rose", "READY").doesNotContain("lily");
+            assertThat(call("RepositoryIndex", ""))
+                    .contains("iris", "rose", "READY")
+                    .doesNotContain("lily");
             assertThat(call("ServerReady", "")).isEqualTo("\b\u0001");
 
             assertThat(fixture.ask("many.default.example.com", "/v1/models"))

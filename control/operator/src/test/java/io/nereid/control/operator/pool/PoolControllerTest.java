@@ -230,19 +230,24 @@ class PoolControllerTest {
         assertThat(controller.state("default", "iris").phase()).isEqualTo(Phase.PENDING);
         SharedModel shared = Objects.requireNonNull(SharedForms.model(parent));
         controller.configureModel(rose, "iris", shared.with("gs://models/rose", 1 << 20), false);
-        until("the pool has a Deployment", () -> stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
+        until(
+                "the pool has a Deployment",
+                () -> stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
         sent(
                 "ADDED",
                 "{\"addresses\":[\"127.0.0.1\"],\"conditions\":{\"ready\":true},\"targetRef\":{\"name\":\"pod-1\","
                         + "\"uid\":\"uid-1\"}}");
         until("the service is ready", () -> controller.state("default", "iris").phase() == Phase.READY);
-        until("the model is ready", () -> controller.modelState("default", "rose").phase() == Phase.READY);
+        until(
+                "the model is ready",
+                () -> controller.modelState("default", "rose").phase() == Phase.READY);
         assertThat(models).containsExactly("rose gs://models/rose");
         assertThat(changed).containsExactly("default/iris");
         String slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/"
                 + PoolObjects.sliceName(PoolObjects.modelRevision("rose"));
         until("the gateways have the slice", () -> stored.containsKey(slice));
-        assertThat(stored.get(slice).at("/metadata/ownerReferences/0/kind").asText()).isEqualTo("TrainedModel");
+        assertThat(stored.get(slice).at("/metadata/ownerReferences/0/kind").asText())
+                .isEqualTo("TrainedModel");
         assertThat(stored.get(slice)
                         .at("/metadata/labels/serving.kserve.io~1inferenceservice")
                         .asText())
@@ -252,7 +257,8 @@ class PoolControllerTest {
         Owner service = new Owner("serving.kserve.io/v1beta1", "InferenceService", "rose", "default", "u-3");
         controller.configure(service, List.of(workload("gs://models/other")), "");
         until("the name is taken", () -> controller.state("default", "rose").phase() == Phase.FAILED);
-        assertThat(Objects.requireNonNull(controller.state("default", "rose").failure()).message())
+        assertThat(Objects.requireNonNull(controller.state("default", "rose").failure())
+                        .message())
                 .contains("has a model 'rose' already, of the TrainedModel of this name");
         assertThat(controller.modelState("default", "rose").phase()).isEqualTo(Phase.READY);
         controller.forgetModel("default", "rose");
@@ -261,9 +267,7 @@ class PoolControllerTest {
 
         controller.forget("default", "rose");
         controller.forget("default", "iris");
-        until(
-                "the pool is gone",
-                () -> !stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
+        until("the pool is gone", () -> !stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
     }
 
     @Test

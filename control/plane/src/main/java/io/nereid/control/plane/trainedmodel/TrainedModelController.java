@@ -160,8 +160,7 @@ public final class TrainedModelController implements AutoCloseable {
             parent = parent.withoutLimit();
         }
         Instant now = Instant.ofEpochMilli(loop.clock().millis());
-        Function<String, TrainedModelPlan.State> states =
-                model -> servers.state(key.namespace(), key.name(), model);
+        Function<String, TrainedModelPlan.State> states = model -> servers.state(key.namespace(), key.name(), model);
         TrainedModelPlan plan = TrainedModelPlan.of(parent, all, states, now);
         if (multi) {
             boolean taken = servers.place(service, plan.admitted());
