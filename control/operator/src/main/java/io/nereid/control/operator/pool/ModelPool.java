@@ -322,7 +322,7 @@ final class ModelPool {
                 service.waiting = null;
             } catch (ServingException e) {
                 boolean none = placement.pods().isEmpty();
-                scarce |= !none && service.model.bytes() <= size.memoryBytes();
+                scarce |= !none;
                 Failure why = none ? null : failure(SharedModels.WAITS, waits(e));
                 Failure before = service.waiting;
                 service.waiting =
