@@ -370,7 +370,7 @@ final class ClusterRouting {
         followWaiting();
     }
 
-    private RevisionActivator open(String namespace, String revision, RevisionSettings settings) {
+    @GuardedBy("this") private RevisionActivator open(String namespace, String revision, RevisionSettings settings) {
         RevisionActivator.Settings defaults = RevisionActivator.Settings.of(settings.service());
         RevisionTarget target = settings.byModel()
                 ? new RevisionTarget.Handler(List.of(named(namespace, settings.service())))
