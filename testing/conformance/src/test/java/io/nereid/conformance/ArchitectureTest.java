@@ -109,8 +109,8 @@ class ArchitectureTest {
         control/placement | io.nereid.control.placement | . | base control/autoscaling
         control/store | io.nereid.control.store | . | base control/api control/core
         control/apiserver | io.nereid.control.apiserver | . | base tensor transport-api control/api control/core
-        control/gateway | io.nereid.control.gateway | . access activator upstream | base tensor json observe spi transport-api \
-            scheduling control/api control/core control/autoscaling
+        control/gateway | io.nereid.control.gateway | . access activator upstream | base tensor json observe protobuf-lite spi \
+            transport-api scheduling control/api control/core control/autoscaling
         control/graph | io.nereid.control.graph | . | base tensor transport-api control/api control/core
         serving/storage | io.nereid.storage | . request | base storage-spi
         storage/s3 | io.nereid.storage.s3 | . | base storage-spi

@@ -50,7 +50,11 @@ final class ServiceRoute {
         if (slot == null) {
             throw unavailable("no revision has the tag '" + tag + "'");
         }
-        return activator(slot).routes().at(prefix);
+        String path = head.path();
+        return activator(slot)
+                .ofPath(path.startsWith(prefix) ? path.substring(prefix.length()) : path)
+                .routes()
+                .at(prefix);
     }
 
     /**

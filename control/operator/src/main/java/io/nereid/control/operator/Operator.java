@@ -30,7 +30,9 @@ import io.nereid.control.operator.revision.ClusterRevisions;
 import io.nereid.control.operator.revision.GatewayLoads;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.RevisionAutoscalers;
+import io.nereid.control.operator.revision.SharedModels;
 import io.nereid.control.operator.trainedmodel.ConfigMapServers;
+import io.nereid.control.operator.trainedmodel.PooledModelServers;
 import io.nereid.control.operator.upgrade.KserveTemplates;
 import io.nereid.control.operator.upgrade.TemplateRollout;
 import io.nereid.control.operator.webhook.Webhook;
@@ -231,7 +233,7 @@ public final class Operator implements AutoCloseable {
             autoscalers.start();
             LOG.info("all services are watched");
             languageModels(events);
-            trainedModels(store);
+            trainedModels(store, objects, pools);
         } catch (RuntimeException e) {
             // Without its caches a leader does nothing: another replica, or this one after a restart, may do better.
             LOG.error("the operator cannot act: {}", ServingException.from(e).describe(), e);
@@ -271,7 +273,7 @@ public final class Operator implements AutoCloseable {
     }
 
     /** Gives services with many models theirs; without its definition or rights the services are served all the same. */
-    private void trainedModels(ClusterStore services) {
+    private void trainedModels(ClusterStore services, ServiceObjects objects, SharedModels pools) {
         if (!client.has(ResourceKinds.TRAINED_MODEL)) {
             LOG.warn("there is no definition of trainedmodels: TrainedModels are not carried out; install the"
                     + " definitions of this version, and restart the operator");
@@ -279,8 +281,11 @@ public final class Operator implements AutoCloseable {
         }
         ClusterStore models = opened(new ClusterStore(
                 client, List.of(cache(ResourceKinds.TRAINED_MODEL, options.watchNamespaces())), Set.of()));
-        TrainedModelController controller = opened(
-                new TrainedModelController(models, services, new ConfigMapServers(client), EventLoop.threads(clock)));
+        TrainedModelController controller = opened(new TrainedModelController(
+                models,
+                services,
+                new PooledModelServers(client, objects, pools, new ConfigMapServers(client)),
+                EventLoop.threads(clock)));
         try {
             models.start(SYNC);
         } catch (ServingException e) {

@@ -66,7 +66,7 @@ class KnativeModeTest {
     }
 
     /** The load as a test says it is. */
-    private static final class Loads implements LoadSource {
+    static final class Loads implements LoadSource {
         volatile WakeListener listener = (namespace, revision) -> {};
         volatile boolean complete;
         volatile double concurrency;

@@ -5,20 +5,30 @@ package io.nereid.control.operator;
 import static io.nereid.control.operator.OperatorCluster.HOME;
 import static io.nereid.control.operator.OperatorCluster.tree;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.sun.net.httpserver.HttpServer;
 import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.cluster.ClusterKinds;
+import java.io.IOException;
+import java.net.Inet4Address;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -47,7 +57,12 @@ class TrainedModelsClusterTest {
         }
         own = fixture.cluster().connect();
         leases = fixture.cluster().connect();
-        operator = new Operator(new OperatorOptions(HOME, Set.of(), "one", 0, null, null), own, leases, () -> {});
+        operator = new Operator(
+                new OperatorOptions(HOME, Set.of(), "one", 0, null, null),
+                own,
+                leases,
+                () -> {},
+                KnativeModeTest.Loads::new);
         operator.start();
     }
 
@@ -116,6 +131,134 @@ class TrainedModelsClusterTest {
         return tree("{'modelName':'" + name + "','modelSpec':{'storageUri':'" + uri
                         + "','framework':'sklearn','memory':'" + memory + "'}}")
                 .toString();
+    }
+
+    /** The server of a pool's pod, at an address that Kubernetes takes: not a loopback one. */
+    private static final class PodServer implements AutoCloseable {
+        final HttpServer http;
+        final Set<String> loaded = ConcurrentHashMap.newKeySet();
+
+        PodServer() throws IOException {
+            http = HttpServer.create(new InetSocketAddress(0), 16);
+            http.createContext("/v2/repository/", exchange -> {
+                String path = exchange.getRequestURI().getPath();
+                String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
+                int code = 200;
+                if (path.endsWith("/load") && body.contains("/bad")) {
+                    code = 400;
+                } else if (path.endsWith("/load")) {
+                    loaded.add(path.split("/")[4] + " "
+                            + tree(body).at("/parameters/storage_uri").asText());
+                } else if (path.endsWith("/unload")) {
+                    loaded.removeIf(one -> one.startsWith(path.split("/")[4] + " "));
+                }
+                byte[] answer = (code == 400 ? "{'error':'no model in it'}" : path.endsWith("/index") ? "[]" : "{}")
+                        .replace('\'', '"')
+                        .getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(code, answer.length);
+                exchange.getResponseBody().write(answer);
+                exchange.close();
+            });
+            http.start();
+        }
+
+        private static String address() throws IOException {
+            for (NetworkInterface one : Collections.list(NetworkInterface.getNetworkInterfaces())) {
+                for (InetAddress address : Collections.list(one.getInetAddresses())) {
+                    if (address instanceof Inet4Address
+                            && !address.isLoopbackAddress()
+                            && !address.isLinkLocalAddress()) {
+                        return address.getHostAddress();
+                    }
+                }
+            }
+            return "";
+        }
+
+        /** Makes it a pod of a pool. */
+        void join(String pool) throws IOException {
+            String address = address();
+            assumeTrue(!address.isEmpty(), "this machine has no address but loopback ones");
+            ObjectNode unused = client.create(
+                    ClusterKinds.ENDPOINT_SLICE,
+                    tree("{'apiVersion':'discovery.k8s.io/v1','kind':'EndpointSlice','metadata':{'name':'by-hand',"
+                            + "'namespace':'default','labels':{'nereid.io/pool-of':'" + pool + "'}},"
+                            + "'addressType':'IPv4','ports':[{'name':'http','port':"
+                            + http.getAddress().getPort() + "}],'endpoints':[{'addresses':['" + address
+                            + "'],'conditions':{'ready':true}}]}"));
+        }
+
+        @Override
+        public void close() {
+            http.stop(0);
+        }
+    }
+
+    private static void shared(String name) {
+        ObjectNode unused = client.create(
+                ResourceKinds.INFERENCE_SERVICE,
+                tree("{'apiVersion':'serving.kserve.io/v1beta1','kind':'InferenceService','metadata':{'name':'" + name
+                        + "','namespace':'default','annotations':{'nereid.io/placement':'shared'}},'spec':{'predictor':"
+                        + "{'model':{'modelFormat':{'name':'sklearn'},'runtime':'kserve-nereid'}}}}"));
+    }
+
+    @Test
+    void theModelsOfAServiceWithSharedPlacementAreModelsOfThePool() throws IOException {
+        try (PodServer pod = new PodServer()) {
+            shared("pooled");
+            shared("twin");
+            String pool = "nereid-pool-kserve-nereid";
+            until("the pool is made", () -> object(ClusterKinds.DEPLOYMENT, pool) != null);
+            assertThat(object(ClusterKinds.DEPLOYMENT, pool).toString()).doesNotContain("--trained-models");
+            pod.join(pool);
+            model("small", "pooled", "gs://z/small", "1Mi");
+            model("other", "twin", "gs://z/other", "1Mi");
+            model("wrong", "pooled", "gs://z/bad", "1Mi");
+            model("vast", "pooled", "gs://z/vast", "900Gi");
+            until("the models are ready", () -> is("small", "Ready", "True") && is("other", "Ready", "True"));
+            assertThat(pod.loaded).contains("small gs://z/small", "other gs://z/other");
+            JsonNode status = Objects.requireNonNull(object(ResourceKinds.TRAINED_MODEL, "small"))
+                    .path("status");
+            assertThat(status.path("url").asText())
+                    .isEqualTo("http://pooled-default.example.com/v1/models/small:predict");
+            assertThat(status.path("address").path("url").asText())
+                    .isEqualTo("http://pooled.default.svc.cluster.local/v1/models/small:predict");
+            assertThat(object(ClusterKinds.DEPLOYMENT, "pooled-predictor-00001-deployment"))
+                    .isNull();
+            JsonNode service = Objects.requireNonNull(object(ClusterKinds.SERVICE, "small-trainedmodel-private"))
+                    .path("metadata");
+            assertThat(service.path("ownerReferences").path(0).path("kind").asText())
+                    .isEqualTo("TrainedModel");
+            assertThat(service.path("annotations").path("nereid.io/revision").asText())
+                    .contains("\"service\":\"pooled\"", "\"model\":\"small\"");
+            assertThat(Objects.requireNonNull(object(ClusterKinds.SERVICE, "pooled-predictor-00001-private"))
+                            .toString())
+                    .contains("\\\"byModel\\\":true");
+            until("the one that cannot be loaded says so", () -> is("wrong", "Ready", "False"));
+            assertThat(condition("wrong", "Ready").path("message").asText()).contains("no model in it");
+            until("no pod has memory for it", () -> is("vast", "MemoryResourceAvailable", "False"));
+            assertThat(condition("vast", "MemoryResourceAvailable")
+                            .path("message")
+                            .asText())
+                    .contains("waits for memory");
+
+            ObjectNode unused = client.merge(
+                    ResourceKinds.TRAINED_MODEL,
+                    "default",
+                    "small",
+                    tree("{'spec':{'model':{'storageUri':'gs://z/small-b'}}}"));
+            until("the first moves", () -> pod.loaded.contains("small gs://z/small-b"));
+            client.delete(ResourceKinds.TRAINED_MODEL, "default", "other", null);
+            until("the one of the other service goes", () -> !pod.loaded.contains("other gs://z/other"));
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "pooled", null);
+            until(
+                    "models go with their service",
+                    () -> object(ResourceKinds.TRAINED_MODEL, "small") == null
+                            && object(ResourceKinds.TRAINED_MODEL, "vast") == null
+                            && pod.loaded.stream().noneMatch(one -> one.startsWith("small ")));
+            client.delete(ResourceKinds.INFERENCE_SERVICE, "default", "twin", null);
+            until("the pool goes with its last service", () -> object(ClusterKinds.DEPLOYMENT, pool) == null);
+        }
     }
 
     @Test

@@ -120,6 +120,11 @@ public record MultiModelService(
                 status.path("address").path("url").asText(""));
     }
 
+    /** The same service with models that share no memory limit of its own. */
+    public MultiModelService withoutLimit() {
+        return new MultiModelService(multiModel, frameworks, -1, openInference, ready, url, address);
+    }
+
     private static String variable(JsonNode service, String name) {
         for (JsonNode one : service.path("spec")
                 .path("predictor")

@@ -51,7 +51,7 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
      * The state of an admitted model in the server.
      *
      * @param phase how far it is
-     * @param reason why it cannot be loaded; empty otherwise
+     * @param reason why it cannot be loaded, or what it waits for; empty otherwise
      */
     public record State(Phase phase, String reason) {
         /** A model of a server that does not report its models: it counts as loaded. */
@@ -64,6 +64,8 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
         UNKNOWN,
         /** It is being loaded. */
         LOADING,
+        /** It waits for memory, of which the reason says more. */
+        WAITING,
         /** It is served. */
         LOADED,
         /** It cannot be loaded. */
@@ -145,6 +147,20 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
         return fits;
     }
 
+    /** Whether a model was ready when its status was written last. */
+    public static boolean wasReady(TrainedModel model) {
+        return isTrue(model, READY);
+    }
+
+    private static boolean isTrue(TrainedModel model, String type) {
+        for (JsonNode condition : model.tree().path("status").path("conditions")) {
+            if (condition.path("type").asText().equals(type)) {
+                return condition.path("status").asText().equals(Conditions.TRUE);
+            }
+        }
+        return false;
+    }
+
     /** Whether the memory of a model was available at the last look, as its status or the label of KServe has it. */
     private static boolean wasAdmitted(TrainedModel model) {
         for (JsonNode condition : model.tree().path("status").path("conditions")) {
@@ -187,6 +203,7 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
                     "the InferenceService '" + model.service() + "' has a model of its own (expected: a predictor"
                             + " without storageUri, storageUris and storage)");
         }
+        State state = admitted ? states.apply(model.name()) : State.UNKNOWN;
         List<String> parts = new ArrayList<>(List.of(MULTI));
         if (!supported) {
             conditions.set(
@@ -198,7 +215,9 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
                             + ")");
             parts.add(FRAMEWORK);
         } else if (service.multiModel()) {
-            if (admitted) {
+            if (state.phase() == Phase.WAITING) {
+                conditions.set(MEMORY, Conditions.FALSE, "MemoryResourceNotAvailable", state.reason());
+            } else if (admitted) {
                 conditions.set(MEMORY, Conditions.TRUE, null, null);
             } else {
                 conditions.set(
@@ -215,7 +234,6 @@ public record TrainedModelPlan(List<TrainedModel> admitted, Map<String, ObjectNo
         conditions.all(READY, parts);
         ObjectNode status = JsonNodeFactory.instance.objectNode();
         if (admitted && service.ready()) {
-            State state = states.apply(model.name());
             if (state.phase() == Phase.FAILED) {
                 conditions.set(READY, Conditions.FALSE, "ModelLoadFailed", state.reason());
             } else if (state.phase() == Phase.LOADING) {

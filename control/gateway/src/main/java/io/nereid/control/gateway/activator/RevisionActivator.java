@@ -209,6 +209,17 @@ public final class RevisionActivator {
         return destination;
     }
 
+    /** The activator for a path: that of the model which the path names, for a service whose models have their own. */
+    public RevisionActivator ofPath(String path) {
+        if (destination instanceof RevisionTarget.Handler handler
+                && !handler.codecs().isEmpty()
+                && handler.codecs().get(0) instanceof NamedModels models) {
+            RevisionActivator found = models.find(path);
+            return found == null ? this : found;
+        }
+        return this;
+    }
+
     public ReplicaBalancer replicas() {
         return replicas;
     }

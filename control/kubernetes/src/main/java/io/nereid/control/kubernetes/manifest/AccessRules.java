@@ -104,7 +104,12 @@ final class AccessRules {
                 rule(serving, List.of("get", "list", "watch", "update", "delete"), "trainedmodels"),
                 rule(serving, List.of("get", "update", "patch"), "trainedmodels/status"),
                 // Owner references that block deletion, where the API server asks for the right to set them.
-                rule(serving, List.of("update"), "inferenceservices/finalizers", "inferencegraphs/finalizers"),
+                rule(
+                        serving,
+                        List.of("update"),
+                        "inferenceservices/finalizers",
+                        "inferencegraphs/finalizers",
+                        "trainedmodels/finalizers"),
                 rule("apps", OWN, "deployments"),
                 rule("", OWN, "services"),
                 rule("autoscaling", OWN, "horizontalpodautoscalers"),

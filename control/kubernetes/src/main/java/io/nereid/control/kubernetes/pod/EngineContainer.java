@@ -136,6 +136,44 @@ public final class EngineContainer {
                 .put("mountPath", CACHE);
     }
 
+    /** Takes back what makes the server of a service without a model load the models of a file. */
+    public static void withoutTrainedModels(ObjectNode pod, ObjectNode container) {
+        ArrayNode args = container.arrayNode();
+        boolean file = false;
+        for (JsonNode one : container.path("args")) {
+            file |= one.asText().startsWith(TRAINED_MODELS + MODELS_FILE);
+        }
+        if (!file) {
+            return;
+        }
+        for (JsonNode one : container.path("args")) {
+            String text = one.asText();
+            if (!text.startsWith(TRAINED_MODELS)
+                    && !text.equals("--model-control-mode=explicit")
+                    && !text.equals("--model-cache=" + CACHE)) {
+                args.add(text);
+            }
+        }
+        container.set("args", args);
+        without(pod, "volumes");
+        without(container, "volumeMounts");
+    }
+
+    private static void without(ObjectNode parent, String list) {
+        ArrayNode rest = parent.arrayNode();
+        for (JsonNode one : parent.path(list)) {
+            String name = one.path("name").asText();
+            if (!name.equals(CONFIG_VOLUME) && !name.equals(CACHE_VOLUME)) {
+                rest.add(one);
+            }
+        }
+        if (rest.isEmpty()) {
+            parent.remove(list);
+        } else {
+            parent.set(list, rest);
+        }
+    }
+
     /** The arguments of a server without those that name its one model; a new list. */
     public static ArrayNode withoutModel(ArrayNode given) {
         ArrayNode args = given.arrayNode();

@@ -9,6 +9,7 @@ import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -26,6 +27,8 @@ public final class PoolObjects {
     static final String CACHE = "/var/cache/nereid-pool";
 
     private static final String VOLUME = "nereid-pool";
+    private static final String MODEL_SUFFIX = "-trainedmodel";
+    private static final int LONGEST_MODEL = 42;
     private static final int HTTP = 8080;
     private static final int GRPC = 8081;
 
@@ -130,11 +133,11 @@ public final class PoolObjects {
     }
 
     /** The labels of the Service of a model, by which the gateways find its EndpointSlice. */
-    private static Map<String, String> labels(Owner owner, String revision, String pool) {
+    private static Map<String, String> labels(String service, String revision, String pool) {
         Map<String, String> labels = new LinkedHashMap<>();
         labels.put("app", revision);
         labels.put(GatewayObjects.REVISION_LABEL, revision);
-        labels.put(GatewayObjects.SERVICE_LABEL, owner.name());
+        labels.put(GatewayObjects.SERVICE_LABEL, service);
         labels.put(SharedPlacement.POOL, pool);
         return labels;
     }
@@ -142,19 +145,34 @@ public final class PoolObjects {
     /**
      * The headless Service of a model, without a selector: the operator writes its EndpointSlice.
      *
+     * @param service the name of the InferenceService
      * @param settings the annotation {@link GatewayObjects#REVISION}
      */
-    public static ObjectNode privateService(Owner owner, String revision, String pool, String settings) {
-        ObjectNode service = owner.object(
+    public static ObjectNode privateService(
+            Owner owner, String service, String revision, String pool, String settings) {
+        ObjectNode made = owner.object(
                 "v1",
                 "Service",
                 GatewayObjects.privateService(revision),
-                labels(owner, revision, pool),
+                labels(service, revision, pool),
                 Map.of(GatewayObjects.REVISION, settings));
-        ObjectNode spec = service.putObject("spec");
+        ObjectNode spec = made.putObject("spec");
         spec.put("clusterIP", "None");
         ports(spec);
-        return service;
+        return made;
+    }
+
+    /**
+     * The name of the revision of a TrainedModel, whose Service has a name of at most 63 characters, which begins with a
+     * letter. No service has revisions of such a name.
+     */
+    public static String modelRevision(String model) {
+        boolean whole = model.length() <= LONGEST_MODEL && Character.isLetter(model.charAt(0));
+        String name = whole
+                ? model
+                : "m-" + model.substring(0, Math.min(model.length(), LONGEST_MODEL - 11)) + "-"
+                        + String.format(Locale.ROOT, "%08x", model.hashCode());
+        return name + MODEL_SUFFIX;
     }
 
     /** The name of the EndpointSlice of a model. */
@@ -171,9 +189,13 @@ public final class PoolObjects {
         return text.toString();
     }
 
-    /** The EndpointSlice of a model: the pods that have it. */
-    public static ObjectNode slice(Owner owner, String revision, String pool, List<Holder> holders) {
-        Map<String, String> labels = labels(owner, revision, pool);
+    /**
+     * The EndpointSlice of a model: the pods that have it.
+     *
+     * @param service the name of the InferenceService
+     */
+    public static ObjectNode slice(Owner owner, String service, String revision, String pool, List<Holder> holders) {
+        Map<String, String> labels = labels(service, revision, pool);
         labels.put(GatewayObjects.SLICE_SERVICE, GatewayObjects.privateService(revision));
         labels.put("endpointslice.kubernetes.io/managed-by", "nereid-operator");
         ObjectNode slice = owner.object(

@@ -24,6 +24,7 @@ import io.nereid.control.kubernetes.pod.PodNames;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,14 +57,19 @@ public final class SharedForms implements WorkloadForms {
      * A model of a pool.
      *
      * @param pool the name of the pool in its namespace
-     * @param uri the storage URI of the model
+     * @param uri the storage URI of the model; empty for a service whose models are TrainedModels
      * @param bytes the memory that it is expected to use
      * @param pinned whether it stays loaded
      * @param min the fewest pods of the pool
      * @param max the most pods of the pool
      * @param pod the specification of the pool's pods
      */
-    public record SharedModel(String pool, String uri, long bytes, boolean pinned, int min, int max, JsonNode pod) {}
+    public record SharedModel(String pool, String uri, long bytes, boolean pinned, int min, int max, JsonNode pod) {
+        /** A model of the same pool, with the same pods. */
+        public SharedModel with(String otherUri, long otherBytes) {
+            return new SharedModel(pool, otherUri, otherBytes, pinned, min, max, pod);
+        }
+    }
 
     /** What a workload loads in a pool; null for one with pods of its own. */
     public static @Nullable SharedModel model(Workload workload) {
@@ -132,7 +138,10 @@ public final class SharedForms implements WorkloadForms {
         labels.put(SharedPlacement.POOL, pool);
         Map<String, String> annotations = new LinkedHashMap<>();
         annotations.put(
-                URI, spec.model() == null ? "" : String.valueOf(spec.model().storageUri()));
+                URI,
+                spec.model() == null
+                        ? ""
+                        : Objects.requireNonNullElse(spec.model().storageUri(), ""));
         annotations.put(SharedPlacement.MEMORY, Long.toString(SharedPlacement.memory(service)));
         annotations.put(SharedPlacement.PINNED, Boolean.toString(SharedPlacement.pinned(service)));
         SharedPlacement.pods(selection.chosen()).forEach((name, pods) -> annotations.put(name, Integer.toString(pods)));
@@ -165,6 +174,7 @@ public final class SharedForms implements WorkloadForms {
             throw ServingException.invalidArgument(
                     "the runtime has no container named " + PodNames.MAIN + ", so it cannot make a pool");
         }
+        EngineContainer.withoutTrainedModels(pod, main);
         ArrayNode given = Trees.list(main, "args");
         ArrayNode args = EngineContainer.withoutModel(given);
         args.add("--model-control-mode=explicit");

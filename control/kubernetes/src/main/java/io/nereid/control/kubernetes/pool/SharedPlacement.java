@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.AccessAnnotation;
 import io.nereid.control.api.Quantity;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.core.trainedmodel.MultiModelService;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -70,6 +71,10 @@ public final class SharedPlacement {
         JsonNode model = spec.path("predictor").path("model");
         only("spec.predictor.model", model, OF_MODEL);
         String uri = model.path("storageUri").asText("");
+        if (uri.isEmpty() && MultiModelService.isMultiModel(service)) {
+            withoutModel(service);
+            return;
+        }
         int colon = uri.indexOf("://");
         if (colon <= 0) {
             throw refused(
@@ -79,11 +84,26 @@ public final class SharedPlacement {
         if (VOLUMES.contains(scheme)) {
             throw refused("spec.predictor.model.storageUri: " + scheme + ":// needs a volume in the pod");
         }
+        openToAll(service);
+        long unused = memory(service);
+    }
+
+    private static void openToAll(JsonNode service) {
         if (annotation(service, AccessAnnotation.NAME).equals("true")) {
             throw refused("the annotation " + AccessAnnotation.NAME
                     + ": callers of one service of a pool reach the others of it as well");
         }
-        long unused = memory(service);
+    }
+
+    /** A service whose TrainedModels are the models of the pool. */
+    private static void withoutModel(JsonNode service) {
+        openToAll(service);
+        if (!annotation(service, MEMORY).isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "the annotation " + MEMORY + " has no effect on a service without spec.predictor.model.storageUri:"
+                            + " each of its TrainedModels has a spec.model.memory",
+                    "remove the annotation");
+        }
     }
 
     private static void only(String where, JsonNode tree, Set<String> fields) {

@@ -33,6 +33,9 @@ import java.time.Duration;
  * @param targetBurstCapacity Knative's annotation {@code autoscaling.knative.dev/target-burst-capacity}, 211 by
  *     default: how many requests more than the pods take at once may wait in the gateway's long queue. 0: the long queue
  *     only while no pod is ready; -1: always. Without effect when {@code containerConcurrency} is 0
+ * @param byModel whether the service has no pods, and its requests go to the revisions of the models that they name
+ * @param model the name of the model, for a revision that gets requests of the service which name it; empty, the default,
+ *     for one that a route leads to
  */
 public record RevisionSettings(
         String service,
@@ -41,10 +44,24 @@ public record RevisionSettings(
         int httpPort,
         int grpcPort,
         boolean holds,
-        double targetBurstCapacity) {
+        double targetBurstCapacity,
+        boolean byModel,
+        String model) {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int TIMEOUT_SECONDS = 300;
     private static final double BURST = 211;
+
+    /** Settings of a revision to which a route leads. */
+    public RevisionSettings(
+            String service,
+            int containerConcurrency,
+            Duration timeout,
+            int httpPort,
+            int grpcPort,
+            boolean holds,
+            double targetBurstCapacity) {
+        this(service, containerConcurrency, timeout, httpPort, grpcPort, holds, targetBurstCapacity, false, "");
+    }
 
     /** The settings as JSON; the same settings always have the same text. */
     public String toJson() {
@@ -56,6 +73,12 @@ public record RevisionSettings(
         tree.put("grpcPort", grpcPort);
         tree.put("holds", holds);
         tree.put("targetBurstCapacity", targetBurstCapacity);
+        if (byModel) {
+            tree.put("byModel", true);
+        }
+        if (!model.isEmpty()) {
+            tree.put("model", model);
+        }
         return tree.toString();
     }
 
@@ -98,7 +121,9 @@ public record RevisionSettings(
                 http,
                 grpc,
                 holds.asBoolean(true),
-                burst.asDouble(BURST));
+                burst.asDouble(BURST),
+                tree.path("byModel").asBoolean(false),
+                tree.path("model").asText(""));
     }
 
     private static int number(JsonNode tree, String field, int missing, int most) {

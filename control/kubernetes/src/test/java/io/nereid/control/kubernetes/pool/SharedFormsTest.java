@@ -89,6 +89,28 @@ class SharedFormsTest {
     }
 
     @Test
+    void aServiceOfTrainedModelsHasThePodOfThePoolToo() {
+        ObjectNode many = service("many", "");
+        ((ObjectNode) many.at("/spec/predictor/model")).remove("storageUri");
+        SharedModel model = model(plan(many));
+        assertThat(model.uri()).isEmpty();
+        assertThat(model.pod())
+                .isEqualTo(model(plan(service("iris", "gs://models/iris"))).pod());
+
+        ((ObjectNode) many.at("/metadata/annotations")).put("nereid.io/placement-memory", "1Gi");
+        assertThat(plan(many).status().toString())
+                .contains("InvalidPredictorSpec", "each of its TrainedModels has a spec.model.memory");
+        ((ObjectNode) many.at("/metadata/annotations")).remove("nereid.io/placement-memory");
+        ((ObjectNode) many.at("/spec/predictor/model")).putObject("resources").put("cpu", "1");
+        assertThat(plan(many).status().toString()).contains("spec.predictor.model.resources");
+
+        assertThat(PoolObjects.modelRevision("rose")).isEqualTo("rose-trainedmodel");
+        String one = PoolObjects.modelRevision("a".repeat(63));
+        assertThat(one).isNotEqualTo(PoolObjects.modelRevision("a".repeat(62))).hasSizeLessThanOrEqualTo(55);
+        assertThat(PoolObjects.modelRevision("1st")).startsWith("m-1st-");
+    }
+
+    @Test
     void anotherUriIsNoOtherRevision() {
         Plan first = plan(service("iris", "gs://models/1"));
         ObservedState ready = new ObservedState(

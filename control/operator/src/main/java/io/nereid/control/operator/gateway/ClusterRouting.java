@@ -13,6 +13,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.RouteCodec;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.activator.NamedModels;
 import io.nereid.control.gateway.activator.RevisionActivator;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.kubernetes.revision.GatewayObjects;
@@ -54,6 +55,9 @@ final class ClusterRouting {
 
     /** EndpointSlices by the namespace and name of their Service, then by their own names. */
     @GuardedBy("this") private final Map<String, Map<String, ObjectNode>> slices = new HashMap<>();
+
+    /** The models of services whose models have revisions of their own, by the namespace and name of the service. */
+    @GuardedBy("this") private final Map<String, NamedModels> named = new HashMap<>();
 
     @GuardedBy("this") private final Map<String, Routed> routes = new HashMap<>();
 
@@ -354,18 +358,23 @@ final class ClusterRouting {
             revisions.put(key, known);
         } else if (!known.settings.equals(settings)) {
             RevisionActivator former = known.activator;
+            unname(known);
             known.settings = settings;
             known.activator = open(namespace(service), name, settings);
             known.former.add(former);
         }
+        name(known);
         known.deleted = false;
         known.service = key(namespace(service), name(service));
         update(known);
         followWaiting();
     }
 
-    private RevisionActivator open(String namespace, String revision, RevisionSettings settings) {
+    @GuardedBy("this") private RevisionActivator open(String namespace, String revision, RevisionSettings settings) {
         RevisionActivator.Settings defaults = RevisionActivator.Settings.of(settings.service());
+        RevisionTarget target = settings.byModel()
+                ? new RevisionTarget.Handler(List.of(named(namespace, settings.service())))
+                : new RevisionTarget.Processes(List.of());
         return gateway.openActivator(
                 namespace,
                 revision,
@@ -376,7 +385,38 @@ final class ClusterRouting {
                         settings.timeout(),
                         defaults.held(),
                         defaults.mirrored()),
-                new RevisionTarget.Processes(List.of()));
+                target);
+    }
+
+    @GuardedBy("this") private NamedModels named(String namespace, String service) {
+        return named.computeIfAbsent(key(namespace, service), key -> new NamedModels(service));
+    }
+
+    @GuardedBy("this") private void name(Revision revision) {
+        RevisionSettings settings = revision.settings;
+        if (!settings.model().isEmpty()) {
+            named(revision.namespace, settings.service()).put(settings.model(), revision.activator);
+        }
+    }
+
+    /** Requests do not find a model any more; the models of a service that is gone are forgotten. */
+    @GuardedBy("this") private void unname(Revision revision) {
+        RevisionSettings settings = revision.settings;
+        String key = key(revision.namespace, settings.service());
+        NamedModels models = named.get(key);
+        if (models == null) {
+            return;
+        }
+        if (!settings.model().isEmpty()) {
+            models.remove(settings.model(), revision.activator);
+        }
+        boolean used = revisions.values().stream()
+                .anyMatch(other -> other != revision
+                        && other.settings.byModel()
+                        && key(other.namespace, other.settings.service()).equals(key));
+        if (models.isEmpty() && !used) {
+            named.remove(key);
+        }
     }
 
     /** An EndpointSlice of a revision's Service. */
@@ -413,8 +453,17 @@ final class ClusterRouting {
                 zone);
         int count = replicas.size();
         revision.replicas = count;
-        RevisionTarget target = new RevisionTarget.Processes(replicas);
         RevisionActivator activator = revision.activator;
+        if (settings.byModel()) {
+            activator.capacity(1);
+            revision.replicas = 1;
+            revision.former.removeIf(former -> {
+                Object unused = former.close();
+                return true;
+            });
+            return;
+        }
+        RevisionTarget target = new RevisionTarget.Processes(replicas);
         if (count > 0) {
             activator.reject(null);
         }
@@ -447,6 +496,7 @@ final class ClusterRouting {
         for (Revision revision : List.copyOf(revisions.values())) {
             if (revision.deleted && !isTarget(revision)) {
                 revisions.remove(key(revision.namespace, revision.name));
+                unname(revision);
                 Object unused = revision.activator.close();
                 for (RevisionActivator former : revision.former) {
                     Object unusedToo = former.close();

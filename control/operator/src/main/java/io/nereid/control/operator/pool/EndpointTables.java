@@ -81,7 +81,8 @@ final class EndpointTables implements PoolTables, AutoCloseable {
         String namespace = service.owner.namespace();
         for (String revision : revisions) {
             Object unused = client.apply(
-                    ClusterKinds.ENDPOINT_SLICE, PoolObjects.slice(service.owner, revision, pool, holders));
+                    ClusterKinds.ENDPOINT_SLICE,
+                    PoolObjects.slice(service.owner, service.service, revision, pool, holders));
             if (followed) {
                 try {
                     boolean all = load.awaitRoute(

@@ -7,8 +7,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.kubernetes.pool.PoolObjects.Holder;
-import io.nereid.control.kubernetes.pool.SharedForms.SharedModel;
 import io.nereid.control.operator.gateway.RevisionLoad;
+import io.nereid.control.operator.revision.SharedModels;
 import io.nereid.control.placement.PlacementAction;
 import io.nereid.control.placement.PlacementSettings;
 import io.nereid.control.placement.PoolPlacement;
@@ -19,7 +19,6 @@ import io.nereid.control.placement.WorkingSet;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -104,13 +103,14 @@ final class ModelPool {
         return services.isEmpty() && leaving.isEmpty();
     }
 
-    /** The pods that serve. */
+    /** The number of pods that serve. */
     int ready() {
         return placement.pods().size();
     }
 
-    Collection<PooledService> services() {
-        return services.values();
+    /** The service whose model has this name in the pods; null for none. */
+    @Nullable PooledService service(String model) {
+        return services.get(model);
     }
 
     // ---- services ----
@@ -119,7 +119,7 @@ final class ModelPool {
     void put(PooledService service) {
         long now = clock.nanos();
         PooledService before = services.get(service.name());
-        if (before != null && before.owner.equals(service.owner) && isSameSize(before.model, service.model)) {
+        if (before != null && isSame(before, service)) {
             Set<String> more = new HashSet<>(service.revisions);
             more.removeAll(before.revisions);
             boolean moved = !before.model.uri().equals(service.model.uri());
@@ -150,7 +150,7 @@ final class ModelPool {
             placement.add(new PooledModel(service.name(), service.model.bytes(), service.model.pinned()), now);
         } catch (ServingException e) {
             // A pinned model that fits nowhere now is loaded as soon as it does.
-            service.waiting = failure("RuntimeUnhealthy", waits(e));
+            service.waiting = failure(SharedModels.WAITS, waits(e));
             placement.add(new PooledModel(service.name(), service.model.bytes(), false), now);
         }
         held.forEach((pod, names) -> {
@@ -165,8 +165,9 @@ final class ModelPool {
         update(service);
     }
 
-    private static boolean isSameSize(SharedModel one, SharedModel other) {
-        return one.bytes() == other.bytes() && one.pinned() == other.pinned();
+    private static boolean isSame(PooledService one, PooledService other) {
+        boolean owned = one.owner.equals(other.owner) && one.service.equals(other.service);
+        return owned && one.model.bytes() == other.model.bytes() && one.model.pinned() == other.model.pinned();
     }
 
     /** Removes a service: its model is unloaded once the gateways send it no more requests. */
@@ -322,7 +323,7 @@ final class ModelPool {
             } catch (ServingException e) {
                 boolean none = placement.pods().isEmpty();
                 scarce |= !none;
-                Failure why = none ? null : failure("RuntimeUnhealthy", waits(e));
+                Failure why = none ? null : failure(SharedModels.WAITS, waits(e));
                 Failure before = service.waiting;
                 service.waiting =
                         why != null && before != null && why.message().equals(before.message()) ? before : why;

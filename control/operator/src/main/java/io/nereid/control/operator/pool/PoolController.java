@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.Quantity;
 import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.ObservedState.Phase;
 import io.nereid.control.core.ObservedState.Traffic;
 import io.nereid.control.core.Workload;
@@ -29,6 +30,7 @@ import io.nereid.control.operator.objects.ObjectTrimmer;
 import io.nereid.control.operator.revision.LoadSource;
 import io.nereid.control.operator.revision.SharedModels;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -65,6 +67,8 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
 
     private static final long DEFAULT_MEMORY = 2L << 30;
     private static final int PODS_EVERY = 5;
+    private static final String MODEL_KIND = "TrainedModel";
+    private static final String NAME_TAKEN = "ModelNameTaken";
 
     private final ClusterClient client;
     private final LoadSource load;
@@ -76,6 +80,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     private final ScheduledThreadPoolExecutor owner = Threads.timer("nereid-pools");
     private final ScheduledThreadPoolExecutor writer = Threads.timer("nereid-pool-objects");
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
+    private volatile BiConsumer<String, String> modelListener = (namespace, service) -> {};
 
     /** Confined to {@link #owner}. */
     private final Map<String, Running> pools = new HashMap<>();
@@ -84,6 +89,15 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     private final Map<String, String> placed = new HashMap<>();
 
     private final Map<String, PooledService> states = new ConcurrentHashMap<>();
+
+    /** The services whose models are TrainedModels, by namespace and name. */
+    private final Map<String, PooledParent> parents = new ConcurrentHashMap<>();
+
+    /** What waits for another model of its name to leave the pool, by the key of {@link #placed}; confined to {@link #owner}. */
+    private final Map<String, PooledService> hindered = new HashMap<>();
+
+    /** The key of {@link #placed} of each TrainedModel, by namespace and revision. */
+    private final Map<String, String> keyOfRevision = new ConcurrentHashMap<>();
 
     /** The services that were configured and not forgotten, also those that the owner has not taken up yet. */
     private final Set<String> configured = ConcurrentHashMap.newKeySet();
@@ -173,71 +187,145 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     public void configure(Owner service, List<Workload> workloads, String ready) {
         Set<String> revisions = new HashSet<>();
         SharedModel model = null;
+        Workload predictor = null;
         for (Workload workload : workloads) {
             SharedModel one = SharedForms.model(workload);
             if (one != null) {
                 revisions.add(workload.revision());
                 model = one;
+                predictor = workload;
             }
         }
-        SharedModel placedModel = model;
-        if (placedModel == null) {
+        String key = key(service.namespace(), service.name());
+        if (model == null || predictor == null) {
             forget(service.namespace(), service.name());
             return;
         }
-        configured.add(key(service.namespace(), service.name()));
-        execute(() -> put(service, revisions, placedModel, revisions.contains(ready)));
+        boolean proven = revisions.contains(ready);
+        if (model.uri().isEmpty()) {
+            remove(key, service.name());
+            PooledParent before = parents.get(key);
+            PooledParent next =
+                    new PooledParent(service, predictor, model, proven || before != null && before.isProven());
+            parents.put(key, next);
+            execute(() -> look(next, running(service.namespace(), next.model)));
+            if (before == null || !before.workload.equals(predictor)) {
+                modelListener.accept(service.namespace(), service.name());
+            }
+            return;
+        }
+        parents.remove(key);
+        configured.add(key);
+        PooledService next = new PooledService(service, revisions, model);
+        next.proven = proven;
+        execute(() -> put(key, next));
     }
 
-    private void put(Owner service, Set<String> revisions, SharedModel model, boolean proven) {
-        String key = key(service.namespace(), service.name());
-        String of = key(service.namespace(), model.pool());
-        String before = placed.put(key, of);
-        if (before != null && !before.equals(of)) {
-            Running former = pools.get(before);
-            if (former != null) {
-                former.pool.remove(service.name());
-            }
-        }
+    private Running running(String namespace, SharedModel model) {
+        String of = key(namespace, model.pool());
         Running running = pools.get(of);
         if (running == null) {
-            running = open(service.namespace(), model);
+            running = open(namespace, model);
             pools.put(of, running);
         }
         if (!running.pod.equals(model.pod())) {
             running.pod = model.pod();
             write(running);
         }
-        PooledService known = states.get(key);
-        PooledService next = new PooledService(service, revisions, model);
-        next.proven = proven || known != null && known.proven;
-        running.pool.put(next);
-        for (PooledService one : running.pool.services()) {
-            if (one.name().equals(service.name())) {
-                states.put(key, one);
-            }
+        return running;
+    }
+
+    private void put(String key, PooledService next) {
+        if (!configured.contains(key)) {
+            return;
         }
+        String of = key(next.owner.namespace(), next.model.pool());
+        PooledService known = states.get(key);
+        String before = placed.get(key);
+        if (before != null && !before.equals(of)) {
+            leave(key, next.name());
+        }
+        Running running = running(next.owner.namespace(), next.model);
+        PooledService other = running.pool.service(next.name());
+        if (other != null && !other.owner.kind().equals(next.owner.kind())) {
+            hinder(key, next, other, known);
+            return;
+        }
+        if (hindered.remove(key) != null) {
+            next.failure = null;
+        }
+        placed.put(key, of);
+        next.proven |= known != null && known.proven;
+        running.pool.put(next);
+        PooledService now = running.pool.service(next.name());
+        if (now != null) {
+            states.put(key, now);
+        }
+    }
+
+    /** Models of one name cannot be told apart in a pod: the second one waits until the first one has gone. */
+    private void hinder(String key, PooledService next, PooledService other, @Nullable PooledService known) {
+        Failure before = known == null ? null : known.failure;
+        WorkloadState was = known == null ? NOTHING : known.state();
+        next.failure = before != null && before.reason().equals(NAME_TAKEN)
+                ? before
+                : new Failure(
+                        NAME_TAKEN,
+                        "the pool '" + next.model.pool() + "' has a model '" + next.name() + "' already, of the "
+                                + other.owner.kind() + " of this name; delete one of them, and create it under another"
+                                + " name",
+                        Instant.ofEpochMilli(clock.millis()),
+                        null);
+        boolean unused = next.update(0);
+        hindered.put(key, next);
+        states.put(key, next);
+        if (!was.equals(next.state())) {
+            changed(next);
+        }
+    }
+
+    /** Removes what has a key from its pool. */
+    private void leave(String key, String name) {
+        String of = placed.remove(key);
+        Running running = of == null ? null : pools.get(of);
+        if (running != null) {
+            running.pool.remove(name);
+        }
+    }
+
+    private void changed(PooledService service) {
+        (service.owner.kind().equals(MODEL_KIND) ? modelListener : listener)
+                .accept(service.owner.namespace(), service.service);
     }
 
     @Override
     public void forget(String namespace, String service) {
-        String key = key(namespace, service);
+        parents.remove(key(namespace, service));
+        remove(key(namespace, service), service);
+    }
+
+    private void remove(String key, String name) {
         if (!configured.remove(key)) {
             return;
         }
         execute(() -> {
-            states.remove(key);
-            String of = placed.remove(key);
-            Running running = of == null ? null : pools.get(of);
-            if (running != null) {
-                running.pool.remove(service);
+            if (configured.contains(key)) {
+                return; // it has come again
             }
+            states.remove(key);
+            hindered.remove(key);
+            leave(key, name);
         });
     }
 
     @Override
     public WorkloadState state(String namespace, String service) {
-        PooledService known = states.get(key(namespace, service));
+        String key = key(namespace, service);
+        PooledParent parent = parents.get(key);
+        if (parent != null) {
+            return parent.state();
+        }
+        PooledService known = states.get(key);
         return known == null ? NOTHING : known.state();
     }
 
@@ -245,19 +333,83 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         return namespace + "/" + name;
     }
 
+    // ---- TrainedModels ----
+
+    /** Its key: services and TrainedModels of one name are different ones. */
+    private static String modelKey(String namespace, String model) {
+        return namespace + "/" + MODEL_KIND + "/" + model;
+    }
+
+    @Override
+    public void onModelChange(BiConsumer<String, String> changes) {
+        modelListener = changes;
+    }
+
+    @Override
+    public @Nullable Workload parent(String namespace, String service) {
+        PooledParent parent = parents.get(key(namespace, service));
+        return parent == null ? null : parent.workload;
+    }
+
+    @Override
+    public void configureModel(Owner model, String service, SharedModel shared, boolean proven) {
+        String key = modelKey(model.namespace(), model.name());
+        String revision = PoolObjects.modelRevision(model.name());
+        configured.add(key);
+        keyOfRevision.put(key(model.namespace(), revision), key);
+        PooledService next = new PooledService(model, service, Set.of(revision), shared);
+        next.proven = proven;
+        boolean unused = next.update(0);
+        PooledService unusedToo = states.putIfAbsent(key, next);
+        execute(() -> put(key, next));
+    }
+
+    @Override
+    public void forgetModel(String namespace, String model) {
+        String key = modelKey(namespace, model);
+        keyOfRevision.remove(key(namespace, PoolObjects.modelRevision(model)));
+        remove(key, model);
+    }
+
+    @Override
+    public WorkloadState modelState(String namespace, String model) {
+        PooledService known = states.get(modelKey(namespace, model));
+        return known == null ? NOTHING : known.state();
+    }
+
+    /** Takes the state of a service without a model from its pool. */
+    private void look(PooledParent parent, Running running) {
+        if (parent.update(running.pool.ready())) {
+            listener.accept(parent.service.namespace(), parent.service.name());
+        }
+    }
+
+    private boolean lookAtParents(Running running) {
+        boolean any = false;
+        for (PooledParent parent : parents.values()) {
+            if (parent.isOf(running.namespace, running.name)) {
+                any = true;
+                look(parent, running);
+            }
+        }
+        return any;
+    }
+
     /** A request waits for a model that no pod has. */
     @Override
     public void wake(String namespace, String revision) {
         String base = RevisionPlanner.base(revision);
         String service = base.endsWith("-predictor") ? base.substring(0, base.length() - "-predictor".length()) : base;
-        if (!states.containsKey(key(namespace, service))) {
+        String key = keyOfRevision.getOrDefault(key(namespace, revision), key(namespace, service));
+        PooledService known = states.get(key);
+        if (known == null) {
             return;
         }
         execute(() -> {
-            String of = placed.get(key(namespace, service));
+            String of = placed.get(key);
             Running running = of == null ? null : pools.get(of);
             if (running != null) {
-                running.pool.wake(service);
+                running.pool.wake(known.name());
             }
         });
     }
@@ -265,14 +417,8 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     // ---- pools ----
 
     private Running open(String namespace, SharedModel model) {
-        ModelPool pool = new ModelPool(
-                key(namespace, model.pool()),
-                size(model),
-                servers,
-                tables,
-                owner,
-                clock,
-                service -> listener.accept(namespace, service.name()));
+        ModelPool pool =
+                new ModelPool(key(namespace, model.pool()), size(model), servers, tables, owner, clock, this::changed);
         Running running = new Running(namespace, model.pool(), pool, model.pod());
         running.replicas = model.min();
         write(running);
@@ -367,8 +513,11 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     private void tick() {
         try {
             ticks++;
+            if (ticks % PODS_EVERY == 0) {
+                Map.copyOf(hindered).forEach(this::put);
+            }
             for (Running running : List.copyOf(pools.values())) {
-                if (running.pool.isEmpty()) {
+                if (!lookAtParents(running) && running.pool.isEmpty()) {
                     pools.remove(key(running.namespace, running.name));
                     remove(running);
                     continue;

@@ -12,11 +12,15 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A service whose model is in a pool. Its fields are the {@link ModelPool}'s and confined to its thread; the state may be
+ * A service whose model is in a pool, or a TrainedModel of a service whose models are. Its fields are the {@link ModelPool}'s and confined to its thread; the state may be
  * read by any thread.
  */
 final class PooledService {
     final Owner owner;
+
+    /** The name of the InferenceService; that of the owner, unless it is a TrainedModel. */
+    final String service;
+
     Set<String> revisions;
     SharedModel model;
 
@@ -50,11 +54,17 @@ final class PooledService {
     private volatile WorkloadState state = new WorkloadState(Phase.PENDING, 0, 1, null, Traffic.NONE);
 
     PooledService(Owner owner, Set<String> revisions, SharedModel model) {
+        this(owner, owner.name(), revisions, model);
+    }
+
+    PooledService(Owner owner, String service, Set<String> revisions, SharedModel model) {
         this.owner = owner;
+        this.service = service;
         this.revisions = Set.copyOf(revisions);
         this.model = model;
     }
 
+    /** The name of the model in the pods. */
     String name() {
         return owner.name();
     }

@@ -290,8 +290,10 @@ public final class ClusterInfrastructure implements Infrastructure {
                 form.httpPort(),
                 form.grpcPort(),
                 holds,
-                0);
-        return PoolObjects.privateService(owner, workload.revision(), shared.pool(), settings.toJson());
+                0,
+                shared.uri().isEmpty(),
+                "");
+        return PoolObjects.privateService(owner, owner.name(), workload.revision(), shared.pool(), settings.toJson());
     }
 
     /**

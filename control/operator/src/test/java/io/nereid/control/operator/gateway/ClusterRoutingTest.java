@@ -6,15 +6,36 @@ import static io.nereid.control.operator.gateway.GatewayFixture.settings;
 import static io.nereid.control.operator.gateway.GatewayFixture.to;
 import static io.nereid.control.operator.gateway.GatewayFixture.until;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.nereid.base.Clock;
+import io.nereid.base.access.Operation;
 import io.nereid.control.api.store.ResourceStore.Change;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.RouteCodec;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.inprocess.AggregatingCall;
+import io.nereid.control.kubernetes.cluster.Owner;
+import io.nereid.control.kubernetes.pool.PoolObjects;
 import io.nereid.control.kubernetes.revision.RevisionSettings;
+import io.nereid.control.operator.gateway.GatewayFixture.Pod;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.ForwardOptions;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.server.Server;
 import java.net.ServerSocket;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -156,6 +177,128 @@ class ClusterRoutingTest {
         fixture.routeText(Change.Kind.MODIFIED, "iris", "{\"rules\":[]}");
         fixture.routeText(Change.Kind.MODIFIED, "iris", "?");
         assertThat(fixture.answer(PATH + "/v1")).isEqualTo("200 a /v1");
+    }
+
+    private static RevisionSettings ofModel(String service, String model) {
+        return new RevisionSettings(service, 0, Duration.ofSeconds(60), 8080, 0, true, 0, model.isEmpty(), model);
+    }
+
+    private void pods(String model, Pod http, int grpc) {
+        String revision = PoolObjects.modelRevision(model);
+        Owner owner = new Owner("serving.kserve.io/v1alpha1", "TrainedModel", model, "default", model);
+        fixture.slice(PoolObjects.slice(
+                owner,
+                "many",
+                revision,
+                "pool",
+                List.of(new PoolObjects.Holder("pod-" + grpc, "u", "127.0.0.1", http.port(), grpc, ""))));
+    }
+
+    /** The server of a pod for gRPC, which answers with its name. */
+    private static Server pod(String name) {
+        byte[] answer = name.getBytes(StandardCharsets.UTF_8);
+        GrpcMethod method = new GrpcMethod(
+                "/inference.GRPCInferenceService/ModelInfer",
+                GrpcMethod.Kind.UNARY,
+                Operation.INFERENCE,
+                call -> new GrpcMethod.GrpcListener() {
+                    @Override
+                    public void onMessage(MemoryRegion message) {
+                        call.sendAndClose(new ResponseBody(answer, answer.length));
+                    }
+
+                    @Override
+                    public void onHalfClose() {}
+
+                    @Override
+                    public void onCancel() {}
+                });
+        return new Server(ServerOptions.builder().listen("127.0.0.1", 0).build(), List.of(new ProtocolCodec() {
+            @Override
+            public String name() {
+                return "pod";
+            }
+
+            @Override
+            public List<GrpcMethod> grpcMethods() {
+                return List.of(method);
+            }
+        }));
+    }
+
+    private String call(String method, String message) throws Exception {
+        byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
+        AggregatingCall call = new AggregatingCall(
+                "/inference.GRPCInferenceService/" + method,
+                List.of(),
+                Clock.system().nanos());
+        CompletableFuture<MemoryRegion> answer = call.start(
+                one -> fixture.upstream.forward(
+                        one, new UpstreamClient.Address("localhost", fixture.port), ForwardOptions.DEFAULT),
+                MemoryRegion.copyOf(bytes, 0, bytes.length));
+        MemoryRegion region = answer.get(60, TimeUnit.SECONDS);
+        byte[] got = new byte[region.size()];
+        region.buffer(0, got.length).get(got);
+        region.release();
+        return new String(got, StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void requestsForAServiceOfManyModelsGoToTheModelThatTheyName() throws Exception {
+        String many = "/serving/default/many";
+        List<String> woken = new CopyOnWriteArrayList<>();
+        fixture.onWake((namespace, revision) -> woken.add(revision));
+        try (Server first = pod("first");
+                Server second = pod("second")) {
+            fixture.revision(Change.Kind.ADDED, "many-predictor-00001", ofModel("many", ""));
+            fixture.revision(Change.Kind.ADDED, "iris-trainedmodel", ofModel("many", "iris"));
+            fixture.revision(Change.Kind.ADDED, "rose-trainedmodel", ofModel("many", "rose"));
+            fixture.revision(Change.Kind.ADDED, "lily-trainedmodel", ofModel("others", "lily"));
+            pods("iris", fixture.new Pod("a"), first.start().get(0).getPort());
+            Route.Backend backend = new Route.Backend(List.of(to("many-predictor-00001", 100)), List.of(), null);
+            fixture.routeText(
+                    Change.Kind.ADDED,
+                    "many",
+                    RouteCodec.write(new Route(
+                            "default",
+                            "many",
+                            "InferenceService",
+                            List.of(
+                                    new Route.IngressRule("localhost", "", null, null),
+                                    new Route.IngressRule("many.default.example.com", "", null, null),
+                                    new Route.IngressRule("", many, null, null)),
+                            Map.of(Component.PREDICTOR, backend),
+                            "")));
+            assertThat(fixture.answer(many + "/v1/models/iris:predict")).isEqualTo("200 a /v1/models/iris:predict");
+            assertThat(fixture.ask("many.default.example.com", "/v2/models/iris/ready"))
+                    .endsWith("a /v2/models/iris/ready");
+            CompletableFuture<HttpResponse<String>> held = fixture.post(many + "/v2/models/rose/infer");
+            until("a request for a model without pods wakes it", () -> woken.contains("rose-trainedmodel"));
+            pods("rose", fixture.new Pod("b"), second.start().get(0).getPort());
+            assertThat(held.get(60, TimeUnit.SECONDS).body()).isEqualTo("b /v2/models/rose/infer");
+
+            assertThat(call("ModelInfer", "\n\u0004iris")).isEqualTo("first");
+            assertThat(call("ModelInfer", "\u0012\u00011\n\u0004rose")).isEqualTo("second");
+            assertThatThrownBy(() -> call("ModelInfer", "\n\u0004lily")).hasMessageContaining("has no model 'lily'");
+            assertThatThrownBy(() -> call("ModelInfer", "")).hasMessageContaining("names no model");
+            assertThat(call("RepositoryIndex", ""))
+                    .contains("iris", "rose", "READY")
+                    .doesNotContain("lily");
+            assertThat(call("ServerReady", "")).isEqualTo("\b\u0001");
+
+            assertThat(fixture.ask("many.default.example.com", "/v1/models"))
+                    .endsWith("{\"models\":[\"iris\",\"rose\"]}");
+            assertThat(fixture.answer(many + "/v2/repository/index"))
+                    .isEqualTo("200 [{\"name\":\"iris\",\"state\":\"READY\",\"reason\":\"\"},"
+                            + "{\"name\":\"rose\",\"state\":\"READY\",\"reason\":\"\"}]");
+            assertThat(fixture.answer(many + "/v1/models/lily:predict"))
+                    .startsWith("404")
+                    .contains("the service 'many' has no model 'lily' (it has iris, rose)");
+            assertThat(fixture.answer(many + "/v2/repository/models/iris/unload"))
+                    .contains("apply or delete their TrainedModels");
+            fixture.revision(Change.Kind.DELETED, "iris-trainedmodel", ofModel("many", "iris"));
+            assertThat(fixture.answer(many + "/v1/models/iris:predict")).startsWith("404");
+        }
     }
 
     @Test

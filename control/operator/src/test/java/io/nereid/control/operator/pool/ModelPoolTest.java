@@ -19,6 +19,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -151,10 +152,7 @@ class ModelPoolTest {
                 new SharedModel("pool", uri, mib * MIB, false, 1, 4, JsonNodeFactory.instance.objectNode()));
         pool.put(service);
         settle();
-        return pool.services().stream()
-                .filter(one -> one.name().equals(name))
-                .findFirst()
-                .orElseThrow();
+        return Objects.requireNonNull(pool.service(name));
     }
 
     private List<String> since(int before) {

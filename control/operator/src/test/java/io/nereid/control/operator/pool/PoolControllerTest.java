@@ -21,6 +21,8 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.activator.WakeListener;
 import io.nereid.control.kubernetes.cluster.Owner;
 import io.nereid.control.kubernetes.pool.PoolObjects;
+import io.nereid.control.kubernetes.pool.SharedForms;
+import io.nereid.control.kubernetes.pool.SharedForms.SharedModel;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.gateway.RevisionLoad;
 import io.nereid.control.operator.revision.LoadSource;
@@ -32,6 +34,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -211,6 +214,60 @@ class PoolControllerTest {
                         + pod.getAddress().getPort() + "}],\"endpoints\":[" + pods + "]}}\n")
                 .getBytes(StandardCharsets.UTF_8));
         to.flush();
+    }
+
+    @Test
+    void trainedModelsOfAServiceAreModelsOfThePoolUnderTheirOwnNames() throws Exception {
+        Owner owner = new Owner("serving.kserve.io/v1beta1", "InferenceService", "iris", "default", "u-1");
+        Owner rose = new Owner("serving.kserve.io/v1alpha1", "TrainedModel", "rose", "default", "u-2");
+        Set<String> changed = ConcurrentHashMap.newKeySet();
+        controller.onModelChange((namespace, service) -> changed.add(namespace + "/" + service));
+        controller.start(Duration.ofSeconds(60));
+        until("the slices are watched", () -> watch != null);
+        Workload parent = workload("");
+        controller.configure(owner, List.of(parent), "");
+        assertThat(controller.parent("default", "iris")).isEqualTo(parent);
+        assertThat(controller.state("default", "iris").phase()).isEqualTo(Phase.PENDING);
+        SharedModel shared = Objects.requireNonNull(SharedForms.model(parent));
+        controller.configureModel(rose, "iris", shared.with("gs://models/rose", 1 << 20), false);
+        until(
+                "the pool has a Deployment",
+                () -> stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
+        sent(
+                "ADDED",
+                "{\"addresses\":[\"127.0.0.1\"],\"conditions\":{\"ready\":true},\"targetRef\":{\"name\":\"pod-1\","
+                        + "\"uid\":\"uid-1\"}}");
+        until("the service is ready", () -> controller.state("default", "iris").phase() == Phase.READY);
+        until(
+                "the model is ready",
+                () -> controller.modelState("default", "rose").phase() == Phase.READY);
+        assertThat(models).containsExactly("rose gs://models/rose");
+        assertThat(changed).containsExactly("default/iris");
+        String slice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/"
+                + PoolObjects.sliceName(PoolObjects.modelRevision("rose"));
+        until("the gateways have the slice", () -> stored.containsKey(slice));
+        assertThat(stored.get(slice).at("/metadata/ownerReferences/0/kind").asText())
+                .isEqualTo("TrainedModel");
+        assertThat(stored.get(slice)
+                        .at("/metadata/labels/serving.kserve.io~1inferenceservice")
+                        .asText())
+                .isEqualTo("iris");
+
+        // A service of that name has to wait until the TrainedModel has gone.
+        Owner service = new Owner("serving.kserve.io/v1beta1", "InferenceService", "rose", "default", "u-3");
+        controller.configure(service, List.of(workload("gs://models/other")), "");
+        until("the name is taken", () -> controller.state("default", "rose").phase() == Phase.FAILED);
+        assertThat(Objects.requireNonNull(controller.state("default", "rose").failure())
+                        .message())
+                .contains("has a model 'rose' already, of the TrainedModel of this name");
+        assertThat(controller.modelState("default", "rose").phase()).isEqualTo(Phase.READY);
+        controller.forgetModel("default", "rose");
+        until("its turn has come", () -> controller.state("default", "rose").phase() == Phase.READY);
+        assertThat(models).contains("rose gs://models/other");
+
+        controller.forget("default", "rose");
+        controller.forget("default", "iris");
+        until("the pool is gone", () -> !stored.containsKey("/apis/apps/v1/namespaces/default/deployments/" + POOL));
     }
 
     @Test

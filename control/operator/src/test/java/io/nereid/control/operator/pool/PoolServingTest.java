@@ -60,7 +60,7 @@ class PoolServingTest {
 
     private final PoolTables tables = (service, holders, followed) -> {
         String revision = service.revisions.iterator().next();
-        gateway.slice(PoolObjects.slice(service.owner, revision, "pool", holders));
+        gateway.slice(PoolObjects.slice(service.owner, service.service, revision, "pool", holders));
         assertThat(gateway.follows(
                         "default",
                         GatewayObjects.SLICE_PREFIX + PoolObjects.sliceName(revision),

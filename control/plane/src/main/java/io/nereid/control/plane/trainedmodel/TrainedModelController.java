@@ -24,6 +24,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -136,6 +137,7 @@ public final class TrainedModelController implements AutoCloseable {
         ObjectNode service = services.get(key);
         List<TrainedModel> all = of(key);
         if (service == null || service.path("metadata").hasNonNull("deletionTimestamp")) {
+            servers.forget(key.namespace(), key.name());
             Instant at = Instant.ofEpochMilli(loop.clock().millis());
             for (TrainedModel model : all) {
                 if (TrainedModelPlan.hadService(model)) {
@@ -147,16 +149,24 @@ public final class TrainedModelController implements AutoCloseable {
             return;
         }
         boolean multi = MultiModelService.isMultiModel(service);
+        if (!multi) {
+            servers.forget(key.namespace(), key.name());
+        }
         if (all.isEmpty() && !multi) {
             return;
         }
         MultiModelService parent = MultiModelService.of(service, runtime(service));
+        if (servers.isPooled(service)) {
+            parent = parent.withoutLimit();
+        }
         Instant now = Instant.ofEpochMilli(loop.clock().millis());
-        TrainedModelPlan plan =
-                TrainedModelPlan.of(parent, all, model -> servers.state(key.namespace(), key.name(), model), now);
+        Function<String, TrainedModelPlan.State> states = model -> servers.state(key.namespace(), key.name(), model);
+        TrainedModelPlan plan = TrainedModelPlan.of(parent, all, states, now);
         if (multi) {
             boolean taken = servers.place(service, plan.admitted());
             queue.addAfter(key, taken ? RESYNC : AGAIN);
+            // What was placed just now has a state.
+            plan = TrainedModelPlan.of(parent, all, states, now);
         }
         for (TrainedModel model : all) {
             status(key, model, Objects.requireNonNull(plan.statuses().get(model.name())));

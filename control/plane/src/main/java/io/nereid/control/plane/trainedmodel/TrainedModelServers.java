@@ -21,6 +21,14 @@ public interface TrainedModelServers {
      */
     boolean place(ObjectNode service, List<TrainedModel> models);
 
+    /** Whether the models of a service share servers with those of others, which have memory for them by turns. */
+    default boolean isPooled(ObjectNode service) {
+        return false;
+    }
+
+    /** Takes all models from the servers of a service that is gone or has a model of its own; does nothing for others. */
+    default void forget(String namespace, String service) {}
+
     /** The state of a model that was placed; {@link State#UNKNOWN} where servers do not report it. */
     State state(String namespace, String service, String model);
 
