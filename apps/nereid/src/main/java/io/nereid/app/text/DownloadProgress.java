@@ -10,7 +10,7 @@ import java.util.function.Consumer;
 
 /**
  * Reports a download in lines for a log: one at the begin with the number of files and their size, one every five seconds, and one at the
- * end. Thread-safe: one lock.
+ * end. Files of this machine, which are not downloaded, have none. Thread-safe: one lock.
  */
 public final class DownloadProgress implements ProgressListener {
     private static final long EVERY = Duration.ofSeconds(5).toNanos();
@@ -58,12 +58,12 @@ public final class DownloadProgress implements ProgressListener {
                 }
             }
             case DONE -> {
-                long took = now - from;
-                out.accept(
-                        started
-                                ? "downloaded " + what + ": " + size(step.totalFiles(), step.bytes()) + " in "
-                                        + String.format(Locale.ROOT, "%.1f s", took / 1e9)
-                                : what + " is in the cache: " + size(step.totalFiles(), step.bytes()));
+                if (started) {
+                    String seconds = String.format(Locale.ROOT, "%.1f s", (now - from) / 1e9);
+                    out.accept("downloaded " + what + ": " + size(step.totalFiles(), step.bytes()) + " in " + seconds);
+                } else if (step.totalFiles() > 0) {
+                    out.accept(what + " is in the cache: " + size(step.totalFiles(), step.bytes()));
+                }
                 started = false;
                 unpacking = false;
             }

@@ -52,8 +52,9 @@ class DownloadProgressTest {
     }
 
     @Test
-    void filesOfTheCacheAreNotADownload() {
+    void filesOfTheCacheAndOfThisMachineAreNotADownload() {
         at(1, Phase.DONE, 100_000_000, 3);
+        progress.on(new Step(Phase.DONE, 5, 5, 0, 0));
         assertThat(lines).containsExactly("hf://me/bert is in the cache: 3 files, 100.0 MB");
     }
 
@@ -66,6 +67,8 @@ class DownloadProgressTest {
         progress.on(new Step(Phase.UNPACKING, 7_000_000, -1, 0, -1));
         assertThat(lines)
                 .containsExactly(
-                        "downloading hf://me/bert: unknown size", "hf://me/bert: 7.0 MB, 1.0 MB/s", "unpacking hf://me/bert");
+                        "downloading hf://me/bert: unknown size",
+                        "hf://me/bert: 7.0 MB, 1.0 MB/s",
+                        "unpacking hf://me/bert");
     }
 }

@@ -25,6 +25,7 @@ import java.util.List;
 record SentencePieceModel(
         List<Piece> pieces, boolean byPairs, boolean byteFallback, byte[] characters, boolean prefix) {
     private static final long MOST_BYTES = 256 << 20;
+    private static final int MOST_CHARACTERS = 1000;
     private static final int UNIGRAM = 1;
     private static final int BPE = 2;
 
@@ -146,6 +147,11 @@ record SentencePieceModel(
                 }
             }
             reader.leave(outer);
+            if (text.isEmpty() || text.length() > MOST_CHARACTERS) {
+                throw FolderFile.rejected(
+                        file,
+                        "it has a piece of " + text.length() + " characters (expected: 1 to " + MOST_CHARACTERS + ")");
+            }
             if (type < 1 || type > Type.values().length || !Float.isFinite(score)) {
                 throw FolderFile.rejected(
                         file, "its piece '" + text + "' has the type " + type + " and the score " + score);

@@ -191,6 +191,10 @@ class BuiltTokenizersTest {
         System.arraycopy(new byte[] {0x1a, 2, 0x20, 0}, 0, words, whole.length, 4);
         Files.write(pieces, words);
         assertThat(refused(folder)).hasMessageContaining("remove_extra_whitespaces false");
+        // Field 1 without a text.
+        System.arraycopy(new byte[] {0xa, 2, 0x18, 1}, 0, words, whole.length, 4);
+        Files.write(pieces, words);
+        assertThat(refused(folder)).hasMessageContaining("a piece of 0 characters");
         Files.write(pieces, whole);
         Files.writeString(folder.resolve("added_tokens.json"), "{\"[MASK]\": 81}");
         assertThat(refused(folder)).hasMessageContaining("'[MASK]' has the number 81 (expected: 82");
