@@ -172,8 +172,7 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                     "upload the model to a store, or let the operator add it to the repository"));
         }
         return storage.fetch(
-                        StorageRequest.of(uri),
-                        new DownloadProgress(StorageUri.shown(uri), LOG::info, Clock.system()))
+                        StorageRequest.of(uri), new DownloadProgress(StorageUri.shown(uri), LOG::info, Clock.system()))
                 .thenComposeAsync(lease -> place(model, lease, format), thread);
     }
 
