@@ -9,7 +9,7 @@ import java.util.Locale;
 import java.util.function.Consumer;
 
 /**
- * Reports a download in lines for a log: one at the begin with the number of files and their size, one every five seconds, and one at the
+ * Reports a download in lines for a log: one at the start with the number of files and their size, one every five seconds, and one at the
  * end. Files of this machine, which are not downloaded, have none. Thread-safe: one lock.
  */
 public final class DownloadProgress implements ProgressListener {

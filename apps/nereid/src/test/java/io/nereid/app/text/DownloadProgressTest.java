@@ -11,7 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** The log of a download has a line at the begin, one every five seconds, and one at the end. */
+/** The log of a download has a line at the start, one every five seconds, and one at the end. */
 class DownloadProgressTest {
     private static final long SECOND = 1_000_000_000L;
 

@@ -104,7 +104,7 @@ final class SpecialTokens {
             done.add(content);
             added.put(entry.getKey(), token);
         }
-        List<Object> others = new ArrayList<>(controls);
+        List<@Nullable Object> others = new ArrayList<>(controls);
         KEYS.forEach(key -> others.add(settings.get(key)));
         for (String key : FURTHER) {
             if (settings.get(key) instanceof List<?> list) {
@@ -112,7 +112,7 @@ final class SpecialTokens {
             }
         }
         String mask = token("mask_token");
-        for (Object other : others) {
+        for (@Nullable Object other : others) {
             String content = content(other);
             if (content == null || content.isEmpty() || !done.add(content)) {
                 continue;
