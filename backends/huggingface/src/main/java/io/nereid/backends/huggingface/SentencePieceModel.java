@@ -30,7 +30,7 @@ record SentencePieceModel(
     private static final int BPE = 2;
 
     /** What a piece stands for, by its number in the format. */
-    enum Type {
+    enum Role {
         NORMAL,
         UNKNOWN,
         CONTROL,
@@ -40,7 +40,7 @@ record SentencePieceModel(
     }
 
     /** @param score the logarithm of a probability, or minus the rank of a pair */
-    record Piece(String text, float score, Type type) {}
+    record Piece(String text, float score, Role role) {}
 
     /** @throws ServingException INVALID_ARGUMENT for a file that is damaged, or of a kind that no encoder has */
     static SentencePieceModel read(Path file) {
@@ -152,11 +152,11 @@ record SentencePieceModel(
                         file,
                         "it has a piece of " + text.length() + " characters (expected: 1 to " + MOST_CHARACTERS + ")");
             }
-            if (type < 1 || type > Type.values().length || !Float.isFinite(score)) {
+            if (type < 1 || type > Role.values().length || !Float.isFinite(score)) {
                 throw FolderFile.rejected(
                         file, "its piece '" + text + "' has the type " + type + " and the score " + score);
             }
-            return new Piece(text, score, Type.values()[(int) type - 1]);
+            return new Piece(text, score, Role.values()[(int) type - 1]);
         }
     }
 }

@@ -7,7 +7,7 @@ import static io.nereid.backends.huggingface.TokenizerDocument.object;
 import static io.nereid.backends.huggingface.TokenizerDocument.replace;
 
 import io.nereid.backends.huggingface.SentencePieceModel.Piece;
-import io.nereid.backends.huggingface.SentencePieceModel.Type;
+import io.nereid.backends.huggingface.SentencePieceModel.Role;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -51,9 +51,9 @@ final class SentencePieceTokenizer {
             Piece piece = pieces.get(i);
             vocabulary.putIfAbsent(piece.text(), (long) i);
             scored.add(List.of(piece.text(), score(piece)));
-            if (piece.type() == Type.UNKNOWN && unknown < 0) {
+            if (piece.role() == Role.UNKNOWN && unknown < 0) {
                 unknown = i;
-            } else if (piece.type() == Type.CONTROL || piece.type() == Type.USER_DEFINED) {
+            } else if (piece.role() == Role.CONTROL || piece.role() == Role.USER_DEFINED) {
                 controls.add(piece.text());
             }
         }
@@ -99,9 +99,9 @@ final class SentencePieceTokenizer {
         all.add(control(camembert ? "<s>NOTUSED" : special.token("bos_token")));
         all.add(control(special.token("pad_token")));
         all.add(control(camembert ? "</s>NOTUSED" : special.token("eos_token")));
-        all.add(new Piece(special.token("unk_token"), 0, Type.UNKNOWN));
+        all.add(new Piece(special.token("unk_token"), 0, Role.UNKNOWN));
         if (camembert) {
-            all.add(new Piece("<unk>NOTUSED", (float) WORST, Type.CONTROL));
+            all.add(new Piece("<unk>NOTUSED", (float) WORST, Role.CONTROL));
         }
         all.addAll(own.subList(replaced, own.size()));
         all.add(control(special.token("mask_token")));
@@ -109,7 +109,7 @@ final class SentencePieceTokenizer {
     }
 
     private static Piece control(String text) {
-        return new Piece(text, 0, Type.CONTROL);
+        return new Piece(text, 0, Role.CONTROL);
     }
 
     /** ALBERT's texts have commas behind numbers as pieces of their own. */
@@ -190,7 +190,7 @@ final class SentencePieceTokenizer {
 
         Map<String, Integer> normal = new HashMap<>();
         for (int i = 0; i < pieces.size(); i++) {
-            if (pieces.get(i).type() == Type.NORMAL) {
+            if (pieces.get(i).role() == Role.NORMAL) {
                 normal.put(pieces.get(i).text(), i);
             }
         }

@@ -51,7 +51,12 @@ enum TokenizerKind {
             Map.entry("albert", ALBERT),
             Map.entry("deberta-v2", DEBERTA));
 
-    private final Map<String, String> usual;
+    private final @Nullable String first;
+    private final String unknown;
+    private final String separator;
+    private final String padding;
+    private final String begin;
+    private final String mask;
     /** Whether the mask token takes the space before it along. */
     private final boolean maskTakesSpace;
 
@@ -63,17 +68,12 @@ enum TokenizerKind {
             String begin,
             String mask,
             boolean maskTakesSpace) {
-        Map<String, String> tokens = new HashMap<>();
-        if (first != null) {
-            tokens.put("bos_token", first);
-            tokens.put("eos_token", separator);
-        }
-        tokens.put("unk_token", unknown);
-        tokens.put("sep_token", separator);
-        tokens.put("pad_token", padding);
-        tokens.put("cls_token", begin);
-        tokens.put("mask_token", mask);
-        this.usual = Map.copyOf(tokens);
+        this.first = first;
+        this.unknown = unknown;
+        this.separator = separator;
+        this.padding = padding;
+        this.begin = begin;
+        this.mask = mask;
         this.maskTakesSpace = maskTakesSpace;
     }
 
@@ -95,7 +95,17 @@ enum TokenizerKind {
 
     /** The special tokens where the folder does not say it, by their keys in {@code tokenizer_config.json}. */
     Map<String, String> usual() {
-        return usual;
+        Map<String, String> tokens = new HashMap<>();
+        if (first != null) {
+            tokens.put("bos_token", first);
+            tokens.put("eos_token", separator);
+        }
+        tokens.put("unk_token", unknown);
+        tokens.put("sep_token", separator);
+        tokens.put("pad_token", padding);
+        tokens.put("cls_token", begin);
+        tokens.put("mask_token", mask);
+        return tokens;
     }
 
     boolean maskTakesSpace() {
