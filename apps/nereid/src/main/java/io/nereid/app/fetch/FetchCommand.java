@@ -81,17 +81,16 @@ public final class FetchCommand implements Callable<Integer> {
             description =
                     "Sources as the storageUris of an InferenceService: [{\"uri\": ..., \"mountPath\": ...}], or a"
                             + " file with this JSON. They are fetched after the arguments.")
-    @Nullable
-    String storageUris;
+    @Nullable String storageUris;
 
     @Option(
             names = "--storage-allow",
             paramLabel = "PATTERN",
             split = ",",
             description = "Which sources are permitted, and which hosts are reached for them:"
-                + " scheme://host[:port][/prefix], or * for all; may be repeated. Without it, all sources are"
-                + " permitted. Link-local and metadata addresses are refused unless a pattern names their host; in a"
-                + " pod, its own addresses too.")
+                    + " scheme://host[:port][/prefix], or * for all; may be repeated. Without it, all sources are"
+                    + " permitted. Link-local and metadata addresses are refused unless a pattern names their host; in a"
+                    + " pod, its own addresses too.")
     List<String> storageAllow = new ArrayList<>();
 
     @Option(
@@ -100,16 +99,14 @@ public final class FetchCommand implements Callable<Integer> {
             description =
                     "Directory with a subdirectory for each claim of pvc://CLAIM/PATH. Without it, pvc:// is refused;"
                             + " name the path at which a claim is mounted instead.")
-    @Nullable
-    Path pvcRoot;
+    @Nullable Path pvcRoot;
 
     @Option(
             names = "--termination-log",
             paramLabel = "FILE",
             description = "Where the reason of a failure is written, for the status of the pod (default:"
                     + " /dev/termination-log, if it exists).")
-    @Nullable
-    Path terminationLog;
+    @Nullable Path terminationLog;
 
     @Spec
     private CommandSpec spec;

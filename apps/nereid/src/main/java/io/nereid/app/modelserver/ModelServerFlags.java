@@ -54,8 +54,7 @@ public final class ModelServerFlags {
             paramLabel = "DIR",
             description = "Serve the model in this directory under the name --model_name, as the servers of KServe's"
                     + " runtimes do: a model file, version directories, or a directory for each of several models.")
-    @Nullable
-    Path modelDir;
+    @Nullable Path modelDir;
 
     @Option(
             names = "--model_id",
@@ -63,8 +62,7 @@ public final class ModelServerFlags {
             description =
                     "Serve this model of the Hugging Face Hub in place of --model_dir, as KServe's Hugging Face server"
                             + " does; HF_ENDPOINT and HF_TOKEN apply.")
-    @Nullable
-    String modelId;
+    @Nullable String modelId;
 
     @Option(
             names = "--model_revision",
@@ -120,16 +118,14 @@ public final class ModelServerFlags {
             names = "--max-batchsize",
             paramLabel = "N",
             description = "Combine requests for --model_dir up to this number of rows, as KServe's batcher does.")
-    @Nullable
-    Integer maxBatchSize;
+    @Nullable Integer maxBatchSize;
 
     @Option(
             names = "--max-latency",
             paramLabel = "MS",
             description = "How long the first request of a batch waits for others, in milliseconds (default: 5000 with"
                     + " --max-batchsize).")
-    @Nullable
-    Integer maxLatency;
+    @Nullable Integer maxLatency;
 
     @Option(
             names = "--payload-log",
@@ -137,8 +133,7 @@ public final class ModelServerFlags {
             description =
                     "Log the requests for --model_dir as the logger of an InferenceService does: an object with url,"
                             + " mode, the other fields of the logger, and the service that events name.")
-    @Nullable
-    String payloadLog;
+    @Nullable String payloadLog;
 
     /** The log of requests and responses; null for none. */
     public @Nullable String payloadLog() {

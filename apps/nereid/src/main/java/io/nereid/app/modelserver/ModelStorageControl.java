@@ -59,16 +59,13 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
     private final ExecutorService thread = Threads.single("model-storage");
 
     /** Models that were loaded by URI, by name; written on {@link #thread}. */
-    @GuardedBy("this")
-    private final Map<String, Placed> models = new LinkedHashMap<>();
+    @GuardedBy("this") private final Map<String, Placed> models = new LinkedHashMap<>();
 
     /** Versions that are not gone, by model. */
-    @GuardedBy("this")
-    private final Map<String, Set<Long>> alive = new HashMap<>();
+    @GuardedBy("this") private final Map<String, Set<Long>> alive = new HashMap<>();
 
     /** Unloads that wait for the end of the last version, by model. */
-    @GuardedBy("this")
-    private final Map<String, List<CompletableFuture<Void>>> ending = new HashMap<>();
+    @GuardedBy("this") private final Map<String, List<CompletableFuture<Void>>> ending = new HashMap<>();
 
     private final boolean byClients;
     private volatile boolean draining;

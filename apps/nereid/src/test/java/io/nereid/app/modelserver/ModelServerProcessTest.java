@@ -99,15 +99,15 @@ class ModelServerProcessTest {
 
     @ParameterizedTest
     @CsvSource(textBlock = """
-        sklearn,  backends/sklearn/src/test/resources/models/1.1.3/pca.joblib,                          model.joblib
-        sklearn,  backends/mlflow/src/test/resources/mlflow/sklearn-pickle/model.pkl,                   model.pkl
-        xgboost,  backends/trees/src/test/resources/models/xgboost/binary-logistic-gbtree.ubj,          model.ubj
-        lightgbm, backends/trees/src/test/resources/models/lightgbm/binary-gbdt-nomissing-missing.txt,  model.txt
-        catboost, backends/catboost/src/test/resources/models/reg-quantile.cbm,                         model.cbm
-        onnx,     examples/models/iris/1/model.onnx,                                                    model.onnx
-        onnx,     examples/models/iris/1/model.onnx,                                                    1/model.onnx
-        mlflow,   backends/mlflow/src/test/resources/mlflow/onnx,                                       .
-        """)
+            sklearn,  backends/sklearn/src/test/resources/models/1.1.3/pca.joblib,                          model.joblib
+            sklearn,  backends/mlflow/src/test/resources/mlflow/sklearn-pickle/model.pkl,                   model.pkl
+            xgboost,  backends/trees/src/test/resources/models/xgboost/binary-logistic-gbtree.ubj,          model.ubj
+            lightgbm, backends/trees/src/test/resources/models/lightgbm/binary-gbdt-nomissing-missing.txt,  model.txt
+            catboost, backends/catboost/src/test/resources/models/reg-quantile.cbm,                         model.cbm
+            onnx,     examples/models/iris/1/model.onnx,                                                    model.onnx
+            onnx,     examples/models/iris/1/model.onnx,                                                    1/model.onnx
+            mlflow,   backends/mlflow/src/test/resources/mlflow/onnx,                                       .
+            """)
     void aFolderOfEachFormatIsServedUnderTheNameOfTheService(String format, String source, String target)
             throws Exception {
         copy(ROOT.resolve(source), target.equals(".") ? folder() : folder().resolve(target));
