@@ -4,6 +4,7 @@ package io.nereid.fuzz;
 
 import io.nereid.app.client.NpyTarget;
 import io.nereid.backends.catboost.CatboostBackend;
+import io.nereid.backends.huggingface.SentencePieceTarget;
 import io.nereid.backends.huggingface.weights.CheckpointTarget;
 import io.nereid.backends.mlflow.MlmodelTarget;
 import io.nereid.backends.onnx.OnnxTarget;
@@ -142,6 +143,7 @@ public final class FuzzTargets {
         add("safetensors-header", () -> new CheckpointTarget(CheckpointTarget.Form.HEADER));
         add("torch-weights", () -> new CheckpointTarget(CheckpointTarget.Form.TORCH));
         add("state-dictionary", () -> new CheckpointTarget(CheckpointTarget.Form.PICKLE));
+        add("sentencepiece", SentencePieceTarget::new);
         add("certificate", CertificateTarget::new);
     }
 

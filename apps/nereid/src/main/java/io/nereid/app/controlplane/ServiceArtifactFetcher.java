@@ -3,6 +3,8 @@
 package io.nereid.app.controlplane;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.text.DownloadProgress;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.config.InferenceServiceConfig;
@@ -21,9 +23,9 @@ import io.nereid.storage.request.StorageCredentials;
 import io.nereid.storage.request.StorageCredentials.Secret;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageRequest;
+import io.nereid.storage.spi.StorageUri;
 import java.nio.file.Path;
 import java.util.HashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -64,7 +66,7 @@ final class ServiceArtifactFetcher implements ArtifactFetcher, ObjectStore.Opene
             return CompletableFuture.failedStage(e);
         }
         log.accept("fetching " + request);
-        ProgressListener progress = step -> reportProgress(step, log);
+        ProgressListener progress = new DownloadProgress(StorageUri.shown(artifact.uri()), log, Clock.system());
         CompletionStage<StorageLease> fetched = hub == null
                 ? storage.fetch(request, progress)
                 : HubDownload.fetch(storage, artifact.uri(), settings, progress);
@@ -108,23 +110,6 @@ final class ServiceArtifactFetcher implements ArtifactFetcher, ObjectStore.Opene
                     "apply it in namespace '" + namespace + "', or mark it optional");
         }
         return found;
-    }
-
-    private static void reportProgress(ProgressListener.Step step, Consumer<String> log) {
-        switch (step.phase()) {
-            case DOWNLOADING ->
-                log.accept(String.format(
-                        Locale.ROOT,
-                        "downloading: %.1f MB%s, %d files",
-                        step.bytes() / 1e6,
-                        step.totalBytes() < 0 ? "" : String.format(Locale.ROOT, " of %.1f MB", step.totalBytes() / 1e6),
-                        step.files()));
-            case UNPACKING -> log.accept("unpacking");
-            case DONE -> log.accept("fetched");
-            case LISTING, STORING -> {
-                // Progress is logged at most every few seconds.
-            }
-        }
     }
 
     /** A lease on files in the storage cache. */

@@ -5,6 +5,7 @@ package io.nereid.app.fetch;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.Logging;
 import io.nereid.app.process.TerminationLog;
+import io.nereid.app.text.DownloadProgress;
 import io.nereid.app.text.Terminal;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -204,7 +205,7 @@ public final class FetchCommand implements Callable<Integer> {
                 ? "everything"
                 : done.files()
                         + (done.files() == 1 ? " file" : " files")
-                        + (done.bytes() == 0 ? "" : ", " + FetchProgress.megabytes(done.bytes()) + " MB");
+                        + (done.bytes() == 0 ? "" : ", " + DownloadProgress.megabytes(done.bytes()) + " MB");
         print(
                 switch (done.outcome()) {
                     case FETCHED ->

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app.fetch;
 
+import io.nereid.app.text.DownloadProgress;
 import io.nereid.app.text.ProgressPrinter;
 import io.nereid.base.Clock;
 import io.nereid.storage.request.ProgressListener;
@@ -20,6 +21,11 @@ final class FetchProgress implements ProgressListener {
     private final Clock clock;
     private final long begin;
     private long last;
+    private boolean downloading;
+    /** When bytes began to arrive, and the bytes that were there before. */
+    private long from;
+
+    private long first;
     private boolean unpacking;
 
     /** @param terminal where a line may be overwritten, instead of lines in the log; null without a terminal */
@@ -36,13 +42,14 @@ final class FetchProgress implements ProgressListener {
         long now = clock.nanos();
         switch (step.phase()) {
             case DOWNLOADING -> {
+                if (!downloading) {
+                    downloading = true;
+                    from = now;
+                    first = step.bytes();
+                }
                 if (now - last >= (terminal == null ? EVERY : OFTEN)) {
                     last = now;
-                    String text = megabytes(step.bytes())
-                            + (step.totalBytes() < 0 ? " MB" : " of " + megabytes(step.totalBytes()) + " MB")
-                            + (step.totalFiles() > 1
-                                    ? ", " + step.files() + " of " + step.totalFiles() + " files"
-                                    : "");
+                    String text = DownloadProgress.text(step, step.bytes() - first, now - from);
                     if (terminal == null) {
                         print("  " + text);
                     } else {
@@ -75,9 +82,5 @@ final class FetchProgress implements ProgressListener {
     /** The seconds since the fetch began, as text. */
     synchronized String seconds() {
         return String.format(Locale.ROOT, "%.1f", (clock.nanos() - begin) / 1e9);
-    }
-
-    static String megabytes(long bytes) {
-        return String.format(Locale.ROOT, "%.1f", bytes / 1e6);
     }
 }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.app.controlplane.HubDownload;
 import io.nereid.app.plugins.InstalledPlugins;
 import io.nereid.app.process.TerminationLog;
+import io.nereid.app.text.DownloadProgress;
 import io.nereid.app.text.DurationConverter;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -14,7 +15,6 @@ import io.nereid.base.Units;
 import io.nereid.control.core.Workload;
 import io.nereid.control.local.ServedModel;
 import io.nereid.storage.Storage;
-import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Files;
@@ -191,12 +191,12 @@ public final class ModelServerFlags {
         Storage storage = new Storage(options, Clock.system(), InstalledPlugins.loadStorageProviders());
         try {
             // Neither the storage nor the lease is closed: the files are needed until the process ends.
-            StorageLease lease = HubDownload.fetch(storage, uri, Map.of(), ProgressListener.none())
+            StorageLease lease = HubDownload.fetch(
+                            storage, uri, Map.of(), new DownloadProgress(uri, LOG::info, Clock.system()))
                     .toCompletableFuture()
                     .join();
             modelDir = lease.path();
             modelFormat = modelFormat.isEmpty() ? "huggingface" : modelFormat;
-            LOG.info("fetched {}: {} bytes", uri, lease.bytes());
         } catch (CompletionException e) {
             storage.close();
             throw ServingException.from(e.getCause() == null ? e : e.getCause());

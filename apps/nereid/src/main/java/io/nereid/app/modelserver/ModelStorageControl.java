@@ -3,6 +3,8 @@
 package io.nereid.app.modelserver;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.nereid.app.text.DownloadProgress;
+import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
@@ -18,9 +20,9 @@ import io.nereid.spi.management.ModelListChange;
 import io.nereid.spi.management.ModelListEntry;
 import io.nereid.spi.management.ModelStatus;
 import io.nereid.storage.Storage;
-import io.nereid.storage.request.ProgressListener;
 import io.nereid.storage.request.StorageLease;
 import io.nereid.storage.request.StorageRequest;
+import io.nereid.storage.spi.StorageUri;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -33,6 +35,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The model control API of a server whose models are loaded by storage URI, by its clients or from a {@link TrainedModelFile}: fetches
@@ -46,6 +50,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class ModelStorageControl implements ModelControl, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelStorageControl.class);
+
     private final Engine engine;
     private final ManagedModels source;
     private final Storage storage;
@@ -165,7 +171,8 @@ public final class ModelStorageControl implements ModelControl, AutoCloseable {
                     "storage URI '" + uri + "' names files of the server (expected: a store such as gs://models/iris)",
                     "upload the model to a store, or let the operator add it to the repository"));
         }
-        return storage.fetch(StorageRequest.of(uri), ProgressListener.none())
+        return storage.fetch(
+                        StorageRequest.of(uri), new DownloadProgress(StorageUri.shown(uri), LOG::info, Clock.system()))
                 .thenComposeAsync(lease -> place(model, lease, format), thread);
     }
 

@@ -3,6 +3,7 @@
 package io.nereid.app.plugins;
 
 import io.nereid.app.plugins.PluginManifest.Artifact;
+import io.nereid.app.text.DownloadProgress;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -233,7 +234,7 @@ final class PluginInstaller {
     private void show(Artifact artifact, long done, long nanos, boolean last) {
         int percent = (int) (100 * done / Math.max(1, artifact.bytes()));
         String bar = "#".repeat(percent / 5) + ".".repeat(20 - percent / 5);
-        String rate = nanos == 0 ? "" : String.format(Locale.ROOT, "  %.1f MB/s", done * 1e3 / nanos);
+        String rate = nanos == 0 ? "" : "  " + DownloadProgress.rate(done, nanos);
         if (terminal) {
             String line = "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes())
                     + rate;

@@ -299,6 +299,9 @@ class ModelServerProcessTest {
             assertThat(paths)
                     .anyMatch(path -> path.endsWith("/config.json"))
                     .noneMatch(path -> path.endsWith(".h5") || path.endsWith(".onnx"));
+            assertThat(pod.output())
+                    .anySatisfy(line -> assertThat(line).contains("downloading hf://me/bert:v2: 5 files, 0.0 MB"))
+                    .anySatisfy(line -> assertThat(line).contains("downloaded hf://me/bert:v2: 5 files, 0.0 MB in "));
         } finally {
             hub.stop(0);
         }

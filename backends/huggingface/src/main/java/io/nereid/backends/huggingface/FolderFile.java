@@ -55,10 +55,12 @@ final class FolderFile {
     }
 
     private static @Nullable Object read(Path file) {
-        if (!Files.exists(file)) {
-            return null;
-        }
-        byte[] text = bytes(file, MOST_BYTES);
+        return Files.exists(file) ? read(file, MOST_BYTES) : null;
+    }
+
+    /** The JSON value in a file that must exist and has at most so many bytes. */
+    static @Nullable Object read(Path file, long most) {
+        byte[] text = bytes(file, most);
         try {
             return JsonValues.read(text);
         } catch (ServingException e) {

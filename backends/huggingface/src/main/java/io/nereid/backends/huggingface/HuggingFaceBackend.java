@@ -142,17 +142,21 @@ public final class HuggingFaceBackend implements Backend {
         Checkpoint checkpoint = Checkpoint.open(encoder);
         List<SentenceStep> steps = modules != null ? modules.steps() : steps(settings);
         EncoderGraph graph = EncoderHeads.build(described, checkpoint, family, task, steps);
-        TextTokenizer tokenizer =
-                TextTokenizer.open(config.name(), encoder, described, family, task, settings, modules);
+        boolean pairs = pairs(settings, described, task);
+        // The tokenizer takes about half as long as the session, and neither needs the other.
+        TextSettings tokens = settings;
+        EncoderTask chosen = task;
+        OpeningTokenizer opening = OpeningTokenizer.start(
+                () -> TextTokenizer.open(config.name(), encoder, described, family, chosen, tokens, modules));
         GraphRunner runner = null;
         boolean loaded = false;
         try {
-            boolean pairs = pairs(settings, described, task);
+            runner = GraphRunner.open(graph, source, config, settings.runtime(), context, others);
+            TextTokenizer tokenizer = opening.await();
             TaskAnswers answers = answers(task, settings, described, tokenizer, graph.outputWidth());
             String texts =
                     task == EncoderTask.TEXT_EMBEDDING ? TextTasks.EMBED : score && pairs ? TextTasks.RERANK : "";
             ModelConfig complete = complete(config, answers, pairs, texts, settings.style(), rows, context);
-            runner = GraphRunner.open(graph, source, config, settings.runtime(), context, others);
             TextModel model = new TextModel(
                     complete,
                     runner,
@@ -168,7 +172,7 @@ public final class HuggingFaceBackend implements Backend {
                 if (runner != null) {
                     runner.close();
                 }
-                tokenizer.close();
+                opening.discard();
             }
         }
     }

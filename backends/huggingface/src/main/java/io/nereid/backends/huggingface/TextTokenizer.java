@@ -76,9 +76,9 @@ final class TextTokenizer implements AutoCloseable {
             EncoderTask task,
             TextSettings wanted,
             @Nullable SentenceModules modules) {
-        Map<?, ?> given = FolderFile.object(folder.resolve("tokenizer_config.json"));
-        Map<?, ?> settings = given == null ? Map.of() : given;
-        String json = TokenizerFile.read(folder, config, settings, Boolean.FALSE.equals(wanted.lowerCase()));
+        TokenizerFile file = TokenizerFile.read(folder, config, Boolean.FALSE.equals(wanted.lowerCase()));
+        Map<?, ?> settings = file.settings();
+        String json = file.text();
         String unavailable = NativeTokenizer.start();
         if (unavailable != null) {
             throw ServingException.of(

@@ -2,57 +2,59 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.huggingface;
 
+import static io.nereid.backends.huggingface.TokenizerDocument.object;
+
 import io.nereid.backends.huggingface.graph.EncoderConfig;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonValues;
-import io.nereid.json.JsonWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The {@code tokenizer.json} of a folder: the file itself, or what follows from the {@code vocab.txt} of older folders of BERT, DistilBERT
- * and ELECTRA, which have no such file. Stateless.
+ * The {@code tokenizer.json} of a folder: the file itself, or what follows from the files of older folders, which have no such file: {@code
+ * vocab.txt}; {@code vocab.json} with {@code merges.txt}; a model of SentencePiece.
  *
- * <p>Source: the documentation of the tokenizers library (components of a tokenizer) and of transformers' {@code BertTokenizer} (its
- * settings and their defaults).
+ * <p>Source: the documentation of the tokenizers library (components of a tokenizer) and of transformers' tokenizers (their settings,
+ * defaults and files).
+ *
+ * @param text a {@code tokenizer.json}
+ * @param settings the fields of {@code tokenizer_config.json} and the special tokens
  */
-final class TokenizerFile {
+record TokenizerFile(String text, Map<?, ?> settings) {
     static final String NAME = "tokenizer.json";
 
-    private static final String VOCABULARY = "vocab.txt";
+    private static final String WORDS = "vocab.txt";
+    private static final String VOCABULARY = "vocab.json";
+    private static final String MERGES = "merges.txt";
+    private static final List<String> SENTENCE_PIECE = List.of("sentencepiece.bpe.model", "spiece.model", "spm.model");
     private static final long MOST_BYTES = 256 << 20;
-    private static final Set<String> WORD_PIECES =
-            Set.of("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer", "bert", "distilbert", "electra");
-
-    private TokenizerFile() {}
 
     /**
      * Reads the file, or makes its text.
      *
-     * @param settings the fields of {@code tokenizer_config.json}
      * @param keepsCase whether texts keep their case, whatever the file says
      * @throws ServingException INVALID_ARGUMENT for a folder without a tokenizer
      */
-    static String read(Path folder, EncoderConfig config, Map<?, ?> settings, boolean keepsCase) {
+    static TokenizerFile read(Path folder, EncoderConfig config, boolean keepsCase) {
+        Map<?, ?> given = FolderFile.object(folder.resolve("tokenizer_config.json"));
+        Map<?, ?> settings = given == null ? Map.of() : given;
+        TokenizerKind kind = TokenizerKind.of(config, settings);
+        SpecialTokens special = SpecialTokens.read(folder, settings, kind);
         Path file = folder.resolve(NAME);
         if (Files.isRegularFile(file)) {
             byte[] text = FolderFile.bytes(file, MOST_BYTES);
-            return keepsCase ? withCase(file, text) : new String(text, StandardCharsets.UTF_8);
+            return new TokenizerFile(
+                    keepsCase ? withCase(file, text) : new String(text, StandardCharsets.UTF_8), special.settings());
         }
-        String named = settings.get("tokenizer_class") instanceof String name
-                ? name.replaceFirst("Fast$", "")
-                : config.text("model_type", "");
-        Path vocabulary = folder.resolve(VOCABULARY);
-        if (WORD_PIECES.contains(named) && Files.isRegularFile(vocabulary)) {
-            return write(ofWordPieces(vocabulary, settings, keepsCase));
+        String made = kind == null ? null : made(folder, kind, special, config.index("vocab_size", 0), keepsCase);
+        if (made != null) {
+            return new TokenizerFile(made, special.settings());
         }
         throw ServingException.invalidArgument(
                 "unable to find '" + file + "', the model's tokenizer",
@@ -60,82 +62,49 @@ final class TokenizerFile {
                         + " AutoTokenizer.from_pretrained('" + folder + "').save_pretrained('" + folder + "')\"");
     }
 
-    private static Map<String, Object> ofWordPieces(Path file, Map<?, ?> settings, boolean keepsCase) {
-        Map<String, Object> vocabulary = new LinkedHashMap<>();
-        String text = new String(FolderFile.bytes(file, MOST_BYTES), StandardCharsets.UTF_8);
-        long lines = 0;
-        for (String line : text.split("\\r?\\n")) {
-            vocabulary.put(line, lines++);
+    private static @Nullable String made(
+            Path folder, TokenizerKind kind, SpecialTokens special, long most, boolean keepsCase) {
+        if (kind.wordPiece()) {
+            Path words = folder.resolve(WORDS);
+            return Files.isRegularFile(words) ? ofWords(words, kind, special, most, keepsCase) : null;
         }
-        String unknown = token(settings, "unk_token", "[UNK]");
-        String first = token(settings, "cls_token", "[CLS]");
-        String last = token(settings, "sep_token", "[SEP]");
-        Map<String, Object> marks = new LinkedHashMap<>();
-        for (String mark : List.of(first, last)) {
-            marks.put(mark, object("id", mark, "ids", List.of(id(file, vocabulary, mark)), "tokens", List.of(mark)));
-        }
-        List<Object> added = new ArrayList<>();
-        Set<String> specials = new LinkedHashSet<>(List.of(unknown, first, last));
-        for (String other : List.of(token(settings, "pad_token", "[PAD]"), token(settings, "mask_token", "[MASK]"))) {
-            if (vocabulary.containsKey(other)) {
-                specials.add(other);
+        if (kind.sentencePiece()) {
+            for (String name : SENTENCE_PIECE) {
+                Path pieces = folder.resolve(name);
+                if (Files.isRegularFile(pieces)) {
+                    return new SentencePieceTokenizer(pieces, kind, special).text(keepsCase, most);
+                }
             }
         }
-        for (String special : specials) {
-            added.add(object(
-                    "id",
-                    id(file, vocabulary, special),
-                    "content",
-                    special,
-                    "single_word",
-                    false,
-                    "lstrip",
-                    false,
-                    "rstrip",
-                    false,
-                    "normalized",
-                    false,
-                    "special",
-                    true));
+        boolean bytes = kind == TokenizerKind.ROBERTA || kind == TokenizerKind.MODERNBERT;
+        // Models with RoBERTa's architecture under another name may have its tokenizer.
+        boolean unnamed = special.settings().get("tokenizer_class") == null
+                && (kind == TokenizerKind.XLM_ROBERTA || kind == TokenizerKind.CAMEMBERT);
+        return (bytes || unnamed)
+                        && Files.isRegularFile(folder.resolve(VOCABULARY))
+                        && Files.isRegularFile(folder.resolve(MERGES))
+                ? ofBytes(folder, kind, special, most)
+                : null;
+    }
+
+    private static String ofWords(Path file, TokenizerKind kind, SpecialTokens special, long most, boolean keepsCase) {
+        Map<String, Object> vocabulary = new LinkedHashMap<>();
+        long lines = 0;
+        for (String line : lines(file)) {
+            vocabulary.put(line, lines++);
         }
-        added.sort((a, b) -> Long.compare(number(a), number(b)));
-        Object lower = !keepsCase && !Boolean.FALSE.equals(settings.get("do_lower_case"));
-        return object(
-                "version",
-                "1.0",
-                "truncation",
-                null,
-                "padding",
-                null,
-                "added_tokens",
+        String unknown = special.token("unk_token");
+        TokenizerDocument.id(file, vocabulary, unknown);
+        Map<String, Object> known = new LinkedHashMap<>(vocabulary);
+        List<Object> added = special.added(known, List.of(), most > 0 ? most : lines);
+        return TokenizerDocument.text(
                 added,
-                "normalizer",
-                object(
-                        "type",
-                        "BertNormalizer",
-                        "clean_text",
-                        true,
-                        "handle_chinese_chars",
-                        !Boolean.FALSE.equals(settings.get("tokenize_chinese_chars")),
-                        "strip_accents",
-                        settings.get("strip_accents") instanceof Boolean strip ? strip : null,
-                        "lowercase",
-                        lower),
-                "pre_tokenizer",
+                TokenizerDocument.bertNormalizer(special.settings(), keepsCase),
                 object("type", "BertPreTokenizer"),
-                "post_processor",
-                object(
-                        "type",
-                        "TemplateProcessing",
-                        "single",
-                        List.of(mark(first, 0), sequence("A", 0), mark(last, 0)),
-                        "pair",
-                        List.of(mark(first, 0), sequence("A", 0), mark(last, 0), sequence("B", 1), mark(last, 1)),
-                        "special_tokens",
-                        marks),
-                "decoder",
+                kind == TokenizerKind.MPNET
+                        ? TokenizerDocument.robertaMarks(file, special, known, false)
+                        : TokenizerDocument.marks(file, special, kind, known),
                 object("type", "WordPiece", "prefix", "##", "cleanup", true),
-                "model",
                 object(
                         "type",
                         "WordPiece",
@@ -149,37 +118,63 @@ final class TokenizerFile {
                         vocabulary));
     }
 
-    private static long number(Object added) {
-        return added instanceof Map<?, ?> fields && fields.get("id") instanceof Long id ? id : 0;
-    }
-
-    private static Object mark(String token, long type) {
-        return object("SpecialToken", object("id", token, "type_id", type));
-    }
-
-    private static Object sequence(String name, long type) {
-        return object("Sequence", object("id", name, "type_id", type));
-    }
-
-    private static Object id(Path file, Map<String, Object> vocabulary, String token) {
-        Object id = vocabulary.get(token);
-        if (id == null) {
-            throw FolderFile.rejected(file, "it lacks the token '" + token + "'");
+    private static String ofBytes(Path folder, TokenizerKind kind, SpecialTokens special, long most) {
+        Path file = folder.resolve(VOCABULARY);
+        Map<String, Object> vocabulary = new LinkedHashMap<>();
+        if (!(FolderFile.read(file, MOST_BYTES) instanceof Map<?, ?> numbers)) {
+            throw FolderFile.rejected(file, "it is not a JSON object");
         }
-        return id;
-    }
-
-    private static String token(Map<?, ?> settings, String key, String usual) {
-        Object token = settings.get(key) instanceof Map<?, ?> map ? map.get("content") : settings.get(key);
-        return token instanceof String text ? text : usual;
-    }
-
-    private static Map<String, Object> object(@Nullable Object... fields) {
-        Map<String, Object> all = new LinkedHashMap<>();
-        for (int i = 0; i < fields.length; i += 2) {
-            all.put(String.valueOf(fields[i]), fields[i + 1]);
+        numbers.forEach((token, number) -> {
+            if (!(number instanceof Long n) || n < 0) {
+                throw FolderFile.rejected(file, "its token '" + token + "' has the number '" + number + "'");
+            }
+            vocabulary.put(String.valueOf(token), n);
+        });
+        Path rules = folder.resolve(MERGES);
+        List<String> merges = new ArrayList<>();
+        for (String line : lines(rules)) {
+            // The first line says the version of the format.
+            if (line.isEmpty() || line.startsWith("#version")) {
+                continue;
+            }
+            if (line.indexOf(' ') <= 0 || line.indexOf(' ') != line.lastIndexOf(' ') || line.endsWith(" ")) {
+                throw FolderFile.rejected(rules, "it has the line '" + line + "' (expected: two tokens)");
+            }
+            merges.add(line);
         }
-        return all;
+        boolean prefix = Boolean.TRUE.equals(special.settings().get("add_prefix_space"));
+        boolean modern = kind == TokenizerKind.MODERNBERT;
+        Map<String, Object> known = new LinkedHashMap<>(vocabulary);
+        List<Object> added = special.added(known, List.of(), most);
+        return TokenizerDocument.text(
+                added,
+                modern ? object("type", "NFC") : null,
+                bytes(prefix),
+                modern
+                        ? TokenizerDocument.marks(file, special, kind, known)
+                        : TokenizerDocument.robertaMarks(file, special, known, prefix),
+                bytes(true),
+                object(
+                        "type",
+                        "BPE",
+                        "continuing_subword_prefix",
+                        "",
+                        "end_of_word_suffix",
+                        "",
+                        "fuse_unk",
+                        false,
+                        "vocab",
+                        vocabulary,
+                        "merges",
+                        merges));
+    }
+
+    private static Object bytes(boolean prefix) {
+        return object("type", "ByteLevel", "add_prefix_space", prefix, "trim_offsets", true, "use_regex", true);
+    }
+
+    private static String[] lines(Path file) {
+        return new String(FolderFile.bytes(file, MOST_BYTES), StandardCharsets.UTF_8).split("\\r?\\n");
     }
 
     /** The file with a normalizer that does not change the case. */
@@ -190,7 +185,7 @@ final class TokenizerFile {
         Map<String, Object> all = new LinkedHashMap<>();
         whole.forEach(
                 (name, value) -> all.put(String.valueOf(name), "normalizer".equals(name) ? keepingCase(value) : value));
-        return write(all);
+        return TokenizerDocument.text(all);
     }
 
     private static @Nullable Object keepingCase(@Nullable Object normalizer) {
@@ -218,11 +213,5 @@ final class TokenizerFile {
             all.put(String.valueOf(name), kept);
         });
         return all;
-    }
-
-    private static String write(Map<String, Object> document) {
-        JsonWriter writer = new JsonWriter(1 << 16);
-        JsonValues.write(writer, document);
-        return new String(writer.array(), 0, writer.length(), StandardCharsets.UTF_8);
     }
 }
