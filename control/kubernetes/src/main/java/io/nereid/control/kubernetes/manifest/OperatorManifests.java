@@ -11,6 +11,7 @@ import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
+import io.nereid.control.kubernetes.pod.EngineContainer;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
 import java.io.IOException;
@@ -210,7 +211,8 @@ public final class OperatorManifests {
         ingress.put("ingressClassName", options.ingressClass());
         sections.putObject("nereid")
                 .put("servingEngine", ServingEngine.KSERVE.text())
-                .put("image", options.image());
+                .put("image", options.image())
+                .put(EngineContainer.GPU_IMAGE, EngineContainer.gpuImage(options.image()));
         ObjectNode map = configMap(InferenceServiceConfig.CONFIG_MAP, options);
         ObjectNode data = map.putObject("data");
         sections.properties().forEach(entry -> data.put(entry.getKey(), json(entry.getValue())));
