@@ -22,7 +22,7 @@ fail() {
 }
 
 library=$(ls -d "$top"/apps/nereid/target/dist/*/lib 2>/dev/null) || fail "the distribution is not built: ./mvnw -Pquick -DskipTests package"
-check=$(ls "$here"/target/nereid-testing-gpu-*.jar 2>/dev/null) || fail "the check is not built: ./mvnw -Pquick -DskipTests package"
+[ -d "$here/target/classes/io" ] || fail "the check is not built: ./mvnw -Pquick -DskipTests package"
 driver=$(ls "$top"/devices/cuda/target/nereid-device-cuda-*.jar 2>/dev/null) || fail "the plugin cuda is not built"
 [ -f "$maven/cuda/$cuda/cuda-$cuda-linux-x86_64.jar" ] || fail "JavaCPP's libraries are not in $maven; build the tree once with network"
 
@@ -38,7 +38,8 @@ for jar in "$library"/*.jar; do
     esac
 done
 # One plugin: both have JavaCPP's classes, whose libraries a process loads once.
-cp $check $driver "$maven/cuda/$cuda/cuda-$cuda.jar" "$maven/javacpp/$javacpp/javacpp-$javacpp.jar" \
+"$home/bin/jar" --create --file "$out/plugins/gpucheck/gpucheck.jar" -C "$here/target/classes" .
+cp $driver "$maven/cuda/$cuda/cuda-$cuda.jar" "$maven/javacpp/$javacpp/javacpp-$javacpp.jar" \
     "$maven/javacpp/$javacpp/javacpp-$javacpp-linux-x86_64.jar" "$out/plugins/gpucheck/"
 native=$(mktemp -d)
 trap 'rm -rf "$native"' EXIT

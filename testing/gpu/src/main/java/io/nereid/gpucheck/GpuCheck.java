@@ -264,10 +264,11 @@ public final class GpuCheck {
     }
 
     private String[] flat(CheckedServer server) {
-        int cycles = simulated ? 20 : 1000;
+        int cycles = simulated ? 5 : 1000;
+        int first = simulated ? 2 : 20;
         double before = 0;
-        for (int i = 0; i < cycles + 20; i++) {
-            if (i == 20) {
+        for (int i = 0; i < cycles + first; i++) {
+            if (i == first) {
                 before = server.metric(USED);
             }
             String unused = server.call("/v2/repository/models/gpu/unload", "{}");
