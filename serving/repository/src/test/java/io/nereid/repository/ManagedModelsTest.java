@@ -263,10 +263,12 @@ class ManagedModelsTest {
         source.loaders(Fakes.FACTORY);
         source.start(target);
         Fakes.write(disk.resolve("a.net"), "x");
-        ManagedModel model = new ManagedModel(NAME, disk, false, "on-gpus", "", Map.of(), 1, null, 0, "", List.of("*.net"))
+        ManagedModel model = new ManagedModel(
+                        NAME, disk, false, "on-gpus", "", Map.of(), 1, null, 0, "", List.of("*.net"))
                 .withGpus(List.of(1, 3));
         source.place(List.of(model));
-        InstanceGroup group = target.last(NAME).loader().config().instanceGroups().get(0);
+        InstanceGroup group =
+                target.last(NAME).loader().config().instanceGroups().get(0);
         assertThat(group.kind()).isEqualTo(InstanceGroup.Kind.GPU);
         assertThat(group.gpus()).containsExactly(1, 3);
         String before = target.last(NAME).loader().fingerprint();
@@ -291,9 +293,9 @@ class ManagedModelsTest {
 
         // A backend that computes on processors does so with GPUs, too.
         Fakes.write(disk.resolve("other/iris.joblib"), "x");
-        source.place(List.of(
-                new ManagedModel(NAME, disk.resolve("other"), false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES)
-                        .withGpus(List.of(1))));
+        source.place(List.of(new ManagedModel(
+                        NAME, disk.resolve("other"), false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES)
+                .withGpus(List.of(1))));
         assertThat(target.last(NAME).loader().config().instanceGroups().get(0).kind())
                 .isEqualTo(InstanceGroup.Kind.AUTO);
     }

@@ -43,7 +43,8 @@ final class CheckedServer implements AutoCloseable {
     static CheckedServer start(Path models, Path log, List<String> options) throws IOException {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of("-XX:MaxDirectMemorySize=4g", "-cp", System.getProperty("nereid.check.server", "lib/*")));
+        command.addAll(
+                List.of("-XX:MaxDirectMemorySize=4g", "-cp", System.getProperty("nereid.check.server", "lib/*")));
         command.addAll(List.of("io.nereid.app.Main", "serve", models.toString(), "--port", "0"));
         command.addAll(options);
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
@@ -113,9 +114,10 @@ final class CheckedServer implements AutoCloseable {
 
     /** Runs a model with rows of numbers; V2 with binary tensors. */
     float[] infer(String model, int width, float[] rows) {
-        String head = "{\"inputs\":[{\"name\":\"IN\",\"datatype\":\"FP32\",\"shape\":[" + rows.length / width + "," + width
-                + "],\"parameters\":{\"binary_data_size\":" + 4 * rows.length
-                + "}}],\"outputs\":[{\"name\":\"OUT\",\"parameters\":{\"binary_data\":true}}]}";
+        String head =
+                "{\"inputs\":[{\"name\":\"IN\",\"datatype\":\"FP32\",\"shape\":[" + rows.length / width + "," + width
+                        + "],\"parameters\":{\"binary_data_size\":" + 4 * rows.length
+                        + "}}],\"outputs\":[{\"name\":\"OUT\",\"parameters\":{\"binary_data\":true}}]}";
         byte[] json = head.getBytes(StandardCharsets.UTF_8);
         ByteBuffer body = ByteBuffer.allocate(json.length + 4 * rows.length)
                 .order(ByteOrder.LITTLE_ENDIAN)
@@ -128,9 +130,8 @@ final class CheckedServer implements AutoCloseable {
                         .POST(HttpRequest.BodyPublishers.ofByteArray(body.array()))
                         .build(),
                 path);
-        int skipped = Integer.parseInt(response.headers()
-                .firstValue("Inference-Header-Content-Length")
-                .orElseThrow());
+        int skipped = Integer.parseInt(
+                response.headers().firstValue("Inference-Header-Content-Length").orElseThrow());
         float[] out = new float[rows.length];
         ByteBuffer.wrap(response.body(), skipped, response.body().length - skipped)
                 .order(ByteOrder.LITTLE_ENDIAN)

@@ -24,13 +24,14 @@ final class Cuda {
     /** The kernel, which adds a bias to each row and applies ReLU. */
     static final String KERNEL = "bias_relu";
 
-    private static final String SOURCE = "extern \"C\" __global__ void bias_relu(float *data, const float *bias, int width, int count) {\n"
-            + "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-            + "    if (i < count) {\n"
-            + "        float value = data[i] + bias[i % width];\n"
-            + "        data[i] = value > 0 ? value : 0;\n"
-            + "    }\n"
-            + "}\n";
+    private static final String SOURCE =
+            "extern \"C\" __global__ void bias_relu(float *data, const float *bias, int width, int count) {\n"
+                    + "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+                    + "    if (i < count) {\n"
+                    + "        float value = data[i] + bias[i % width];\n"
+                    + "        data[i] = value > 0 ? value : 0;\n"
+                    + "    }\n"
+                    + "}\n";
 
     private static final Map<String, byte[]> COMPILED = new ConcurrentHashMap<>();
 

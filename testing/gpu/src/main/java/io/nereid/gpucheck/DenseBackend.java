@@ -45,7 +45,8 @@ public final class DenseBackend implements Backend {
     public BackendModel load(ModelLocation location, ModelConfig config, BackendContext context) {
         DenseShape shape;
         try {
-            shape = DenseShape.parse(Files.readString(location.versionDirectory().resolve("model.dense")));
+            shape = DenseShape.parse(
+                    Files.readString(location.versionDirectory().resolve("model.dense")));
         } catch (IOException e) {
             throw ServingException.wrap(ErrorCode.NOT_FOUND, "the model's file cannot be read: " + e, e);
         }

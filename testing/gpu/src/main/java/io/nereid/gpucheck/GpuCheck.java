@@ -172,7 +172,8 @@ public final class GpuCheck {
     }
 
     private void model(String name, DenseShape shape, int most, String rest) throws IOException {
-        Path version = Files.createDirectories(folder.resolve("models").resolve(name).resolve("1"));
+        Path version =
+                Files.createDirectories(folder.resolve("models").resolve(name).resolve("1"));
         Files.writeString(version.resolve("model.dense"), shape.text());
         Files.writeString(
                 folder.resolve("models").resolve(name).resolve("config.pbtxt"),
@@ -229,8 +230,7 @@ public final class GpuCheck {
             floats(host).put(in);
             memory.copyFrom(host);
             Cuda.select(0);
-            Cuda.check(
-                    cudart.cudaIpcGetMemHandle(handle, new Cuda.Address(memory.address())), "cudaIpcGetMemHandle");
+            Cuda.check(cudart.cudaIpcGetMemHandle(handle, new Cuda.Address(memory.address())), "cudaIpcGetMemHandle");
             byte[] raw = new byte[cudart.CUDA_IPC_HANDLE_SIZE];
             for (int i = 0; i < raw.length; i++) {
                 raw[i] = handle.reserved(i);
@@ -365,10 +365,7 @@ public final class GpuCheck {
                     ratio[0] >= 0.8 && ratio[1] >= 0.8,
                     text(
                             "to the GPU %.0f %% of %.1f GB/s, back %.0f %% of %.1f GB/s",
-                            100 * ratio[0],
-                            link[0],
-                            100 * ratio[1],
-                            link[1]),
+                            100 * ratio[0], link[0], 100 * ratio[1], link[1]),
                     "at least 80 %");
         }
     }
@@ -418,8 +415,7 @@ public final class GpuCheck {
     private String[] overlap(CheckedServer server) {
         double one = served(server, "one", 8, seconds());
         double two = served(server, "two", 8, seconds());
-        return speed(
-                two >= 0.98 * one, text("%.1f beside %.1f runs/s: %.2f", two, one, two / one), "not fewer (0.98)");
+        return speed(two >= 0.98 * one, text("%.1f beside %.1f runs/s: %.2f", two, one, two / one), "not fewer (0.98)");
     }
 
     private String[] shares(CheckedServer server) {

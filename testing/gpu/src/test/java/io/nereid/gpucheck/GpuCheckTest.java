@@ -66,7 +66,8 @@ class GpuCheckTest {
         Ended without = run(Map.of("LD_LIBRARY_PATH", ""), folder.resolve("run.sh"), "--simulated");
         required(without.status() != 0, "this machine has a GPU");
         assertThat(without.status()).as(without.output()).isEqualTo(77);
-        assertThat(without.output()).contains("SKIPPED, nothing was checked: NVIDIA's driver is not there: libcuda.so.1");
+        assertThat(without.output())
+                .contains("SKIPPED, nothing was checked: NVIDIA's driver is not there: libcuda.so.1");
 
         Ended checked = run(Map.of("LD_LIBRARY_PATH", libraries.toString()), folder.resolve("run.sh"), "--simulated");
         assertThat(checked.status()).as(checked.output()).isZero();

@@ -117,7 +117,8 @@ public final class ControlPlane implements AutoCloseable {
         this.gateway =
                 new Gateway(inference, engine, codecs, upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
         gateway.admission(flags.overloadTarget.isZero() ? null : AdmissionControl.overload(flags.overloadTarget));
-        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv()).withGpus(gpus);
+        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv())
+                .withGpus(gpus);
         this.infrastructure = new LocalInfrastructure(
                 local,
                 models,

@@ -124,16 +124,14 @@ class GpuLimitsTest {
         loop.run();
         assertThat(state(of, "rose", "rose-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(reason(of, "rose", "rose-1"))
-                .contains("the service needs 2 of nvidia.com/gpu, and 1 of 2 are free: the others belong to default/iris");
+                .contains(
+                        "the service needs 2 of nvidia.com/gpu, and 1 of 2 are free: the others belong to default/iris");
 
         // A new revision has the GPU of the old one only when no other is left.
         of.apply(
                 "default",
                 "iris",
-                plan(
-                        null,
-                        model("iris", "iris-1", "nvidia.com/gpu", 1),
-                        model("iris", "iris-2", "nvidia.com/gpu", 2)));
+                plan(null, model("iris", "iris-1", "nvidia.com/gpu", 1), model("iris", "iris-2", "nvidia.com/gpu", 2)));
         loop.run();
         assertThat(state(of, "iris", "iris-2").phase()).isEqualTo(Phase.READY);
 
@@ -155,7 +153,8 @@ class GpuLimitsTest {
         of.apply("default", "lily", plan(null, model("lily", "lily-1", "nvidia.com/mig-2g.10gb", 1)));
         loop.run();
         assertThat(reason(of, "iris", "iris-1"))
-                .contains("the service needs 3 of nvidia.com/gpu, and this machine has 2; its GPUs are Simulated GPU 24G")
+                .contains(
+                        "the service needs 3 of nvidia.com/gpu, and this machine has 2; its GPUs are Simulated GPU 24G")
                 .contains("lower the limit");
         assertThat(of.logs("default", "rose-1", 100)).anyMatch(line -> line.contains("the model has the GPUs MIG-c"));
         assertThat(reason(of, "lily", "lily-1")).contains("1 of nvidia.com/mig-2g.10gb, and this machine has 0;");
@@ -211,8 +210,7 @@ class GpuLimitsTest {
             until("both", () -> logged(of, "iris-1", "sees GPU-a") && logged(of, "iris-1", "sees GPU-b"));
             of.apply("default", "rose", plan(null, shell("rose", 1, 1, Map.of())));
             until("refused", () -> logged(of, "rose-1", "0 of 2 are free: the others belong to default/iris"));
-            of.apply(
-                    "default", "lily", plan(null, shell("lily", 1, 1, Map.of("CUDA_VISIBLE_DEVICES", "0"))));
+            of.apply("default", "lily", plan(null, shell("lily", 1, 1, Map.of("CUDA_VISIBLE_DEVICES", "0"))));
             until("refused", () -> logged(of, "lily-1", "sets CUDA_VISIBLE_DEVICES to '0' (expected: one of them)"));
         } finally {
             of.close();

@@ -62,7 +62,9 @@ public record NvidiaResources(Map<String, Integer> counts) {
             }
             String text = one.getValue().asText();
             BigDecimal value = Quantity.parse(text).value();
-            if (value.signum() < 0 || value.compareTo(MOST) > 0 || value.stripTrailingZeros().scale() > 0) {
+            if (value.signum() < 0
+                    || value.compareTo(MOST) > 0
+                    || value.stripTrailingZeros().scale() > 0) {
                 throw ServingException.invalidArgument(where + ": " + one.getKey() + " is '" + text
                         + "' (expected: a whole number from 0 to " + MOST + ")");
             }

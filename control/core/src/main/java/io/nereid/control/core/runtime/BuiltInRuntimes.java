@@ -46,9 +46,8 @@ public final class BuiltInRuntimes {
     private static final int GRPC_PORT = 8081;
 
     /** The names of the runtimes of the engine. */
-    private static final Set<String> NAMES = ofEngine("").stream()
-            .map(BuiltInRuntimes::name)
-            .collect(Collectors.toUnmodifiableSet());
+    private static final Set<String> NAMES =
+            ofEngine("").stream().map(BuiltInRuntimes::name).collect(Collectors.toUnmodifiableSet());
 
     private BuiltInRuntimes() {}
 

@@ -133,7 +133,8 @@ public final class EngineContainer {
         JsonNode settings = context.config.tree().path("nereid");
         String image = container.path("image").asText("");
         String usual = settings.path("image").asText("");
-        ServingRuntime runtime = plan.selection() == null ? null : plan.selection().chosen();
+        ServingRuntime runtime =
+                plan.selection() == null ? null : plan.selection().chosen();
         boolean builtIn = runtime != null && BuiltInRuntimes.isOfEngine(runtime.name());
         if (gpus.isEmpty() || !builtIn || !(usual.isEmpty() || usual.equals(image))) {
             return;

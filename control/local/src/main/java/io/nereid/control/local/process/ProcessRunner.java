@@ -172,8 +172,7 @@ public final class ProcessRunner implements WorkloadRunner {
                                 + one.environment().get(VISIBLE) + "' (expected: one of them)",
                         "remove the variable: it names the GPUs that the container gets");
             }
-            grants.put(
-                    i, gpus.take(workload.namespace() + "/" + workload.service(), workload.revision(), needed));
+            grants.put(i, gpus.take(workload.namespace() + "/" + workload.service(), workload.revision(), needed));
         }
     }
 

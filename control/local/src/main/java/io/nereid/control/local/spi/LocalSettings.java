@@ -43,7 +43,6 @@ public record LocalSettings(
 
     /** These settings with GPUs. */
     public LocalSettings withGpus(Supplier<List<LocalGpu>> usable) {
-        return new LocalSettings(
-                directory, environment, firstPort, lastPort, logLines, logBytes, maxReplicas, usable);
+        return new LocalSettings(directory, environment, firstPort, lastPort, logLines, logBytes, maxReplicas, usable);
     }
 }

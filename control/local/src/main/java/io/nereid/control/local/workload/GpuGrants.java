@@ -103,13 +103,15 @@ public final class GpuGrants {
 
     private List<Grant> holders(LocalGpu gpu) {
         return grants.stream()
-                .filter(grant -> grant.gpus().stream().anyMatch(one -> one.uuid().equals(gpu.uuid())))
+                .filter(grant ->
+                        grant.gpus().stream().anyMatch(one -> one.uuid().equals(gpu.uuid())))
                 .toList();
     }
 
     private static String described(List<LocalGpu> all) {
         return all.isEmpty()
                 ? ""
-                : "; its GPUs are " + String.join(", ", all.stream().map(LocalGpu::name).toList());
+                : "; its GPUs are "
+                        + String.join(", ", all.stream().map(LocalGpu::name).toList());
     }
 }
