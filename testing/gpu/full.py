@@ -155,7 +155,7 @@ def loop(file, provider, rows):
     count = 1 if provider == "cpu" else 2
 
     def work():
-        session = onnxruntime.InferenceSession(str(file), providers=[NAMES[provider], NAMES["cpu"]])
+        session = onnxruntime.InferenceSession(str(file), providers=list(dict.fromkeys([NAMES[provider], NAMES["cpu"]])))
         if session.get_providers()[0] != NAMES[provider]:
             raise RuntimeError(f"ONNX Runtime's Python package does not have {NAMES[provider]}")
         session.run(None, {"IN": rows})

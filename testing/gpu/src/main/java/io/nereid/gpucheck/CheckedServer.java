@@ -4,8 +4,10 @@ package io.nereid.gpucheck;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.Writer;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -13,11 +15,13 @@ import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -49,6 +53,8 @@ final class CheckedServer implements AutoCloseable {
         command.addAll(options);
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
         Process process = builder.start();
+        // Also when this program is ended from outside.
+        Runtime.getRuntime().addShutdownHook(Threads.named("end").newThread(process::destroy));
         Deque<String> last = new ArrayDeque<>();
         BufferedReader lines = process.inputReader();
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
@@ -58,7 +64,7 @@ final class CheckedServer implements AutoCloseable {
             }
             Matcher found = ADDRESS.matcher(line);
             if (found.find()) {
-                Pump.start(lines, log);
+                Threads.named("server output").newThread(() -> copy(lines, log)).start();
                 return new CheckedServer(process, "http://127.0.0.1:" + found.group(1));
             }
         }
@@ -66,22 +72,12 @@ final class CheckedServer implements AutoCloseable {
     }
 
     /** Writes the rest of the log, so that the server never waits for its reader. */
-    private static final class Pump {
-        private Pump() {}
-
-        static void start(BufferedReader lines, Path log) {
-            Thread thread = new Thread(
-                    () -> {
-                        try (lines;
-                                var to = java.nio.file.Files.newBufferedWriter(log)) {
-                            lines.transferTo(to);
-                        } catch (IOException e) {
-                            // The process has ended.
-                        }
-                    },
-                    "server output");
-            thread.setDaemon(true);
-            thread.start();
+    private static void copy(BufferedReader lines, Path log) {
+        try (lines;
+                Writer to = Files.newBufferedWriter(log)) {
+            long unused = lines.transferTo(to);
+        } catch (IOException e) {
+            // The process has ended.
         }
     }
 
@@ -154,7 +150,7 @@ final class CheckedServer implements AutoCloseable {
     public void close() {
         process.destroy();
         try {
-            if (!process.waitFor(20, java.util.concurrent.TimeUnit.SECONDS)) {
+            if (!process.waitFor(20, TimeUnit.SECONDS)) {
                 process.destroyForcibly();
             }
         } catch (InterruptedException e) {

@@ -5,6 +5,7 @@ package io.nereid.gpucheck;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
 import io.nereid.base.Units;
 import io.nereid.device.Device;
 import io.nereid.device.DeviceDriverProvider;
@@ -132,8 +133,6 @@ public final class GpuCheck {
             check("throughput beside the plain loop", () -> throughput(server, loop[1]));
             check("copy and compute of two instances beside one", () -> overlap(server));
             check("two models, share of the first", () -> shares(server));
-        } finally {
-            devices.transfers();
         }
         out.println();
         out.println("| check | measured | expected | |");
@@ -302,8 +301,7 @@ public final class GpuCheck {
         List<RuntimeException> failures = java.util.Collections.synchronizedList(new ArrayList<>());
         for (int i = 0; i < threads; i++) {
             Runnable action = actions[i % actions.length];
-            Thread thread = new Thread(
-                    () -> {
+            Thread thread = Threads.named("load").newThread(() -> {
                         try {
                             do {
                                 action.run();
@@ -312,8 +310,7 @@ public final class GpuCheck {
                         } catch (RuntimeException e) {
                             failures.add(e);
                         }
-                    },
-                    "load-" + i);
+                    });
             thread.start();
             all.add(thread);
         }
