@@ -56,7 +56,7 @@ final class CheckedServer implements AutoCloseable {
         // Also when this program is ended from outside.
         Runtime.getRuntime().addShutdownHook(Threads.named("end").newThread(process::destroy));
         Deque<String> last = new ArrayDeque<>();
-        BufferedReader lines = process.inputReader();
+        BufferedReader lines = process.inputReader(StandardCharsets.UTF_8);
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             last.add(line);
             if (last.size() > KEPT_LINES) {

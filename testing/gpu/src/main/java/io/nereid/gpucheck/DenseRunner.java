@@ -33,7 +33,11 @@ final class DenseRunner implements AutoCloseable {
     private final FloatPointer one = new FloatPointer(1f);
     private final FloatPointer zero = new FloatPointer(0f);
 
-    /** @param rows the most rows of a run */
+    /**
+     * Allocates what runs need.
+     *
+     * @param rows the most rows of a run
+     */
     DenseRunner(Devices devices, DenseWeights weights, int rows) {
         this.weights = weights;
         this.rows = rows;

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -286,19 +287,18 @@ public final class GpuCheck {
                 "at most " + Units.formatBytes(16 * MIB) + " more");
     }
 
-    /** How often an action runs each second, for about two seconds, in so many threads. */
+    /** How often actions run each second in so many threads; each thread runs its action at least once. */
     private double rate(int threads, double seconds, Runnable... actions) {
         AtomicLong done = new AtomicLong();
         long start = Clock.system().nanos();
         long end = start + (long) (seconds * 1e9);
-        // Each thread runs at least once, on however slow a machine.
         during(threads, () -> Clock.system().nanos() < end, done, actions);
         return done.get() / ((Clock.system().nanos() - start) / 1e9);
     }
 
     private static void during(int threads, BooleanSupplier going, AtomicLong done, Runnable... actions) {
         List<Thread> all = new ArrayList<>();
-        List<RuntimeException> failures = java.util.Collections.synchronizedList(new ArrayList<>());
+        List<RuntimeException> failures = Collections.synchronizedList(new ArrayList<>());
         for (int i = 0; i < threads; i++) {
             Runnable action = actions[i % actions.length];
             Thread thread = Threads.named("load").newThread(() -> {
@@ -419,15 +419,15 @@ public final class GpuCheck {
         float[] in = input();
         AtomicLong first = new AtomicLong();
         AtomicLong second = new AtomicLong();
-        double unused = rate(
+        double unusedRate = rate(
                 8,
                 2 * seconds(),
                 () -> {
-                    float[] answer = server.infer("two", large.width(), in);
+                    float[] unused = server.infer("two", large.width(), in);
                     first.incrementAndGet();
                 },
                 () -> {
-                    float[] answer = server.infer("twin", large.width(), in);
+                    float[] unused = server.infer("twin", large.width(), in);
                     second.incrementAndGet();
                 });
         double share = first.get() / (double) Math.max(1, first.get() + second.get());

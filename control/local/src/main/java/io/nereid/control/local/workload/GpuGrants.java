@@ -23,7 +23,7 @@ public final class GpuGrants {
     private final List<Grant> grants = new ArrayList<>();
 
     /**
-     * GPUs of one replica. Compared by identity of its owner and GPUs.
+     * GPUs of one replica. Immutable.
      *
      * @param service the service as {@code namespace/name}
      * @param revision its revision
@@ -41,7 +41,11 @@ public final class GpuGrants {
         }
     }
 
-    /** @param gpus the GPUs that can be used now; does not block */
+    /**
+     * Creates the grants of a machine, none at first.
+     *
+     * @param gpus the GPUs that can be used now; does not block
+     */
     public GpuGrants(Supplier<List<LocalGpu>> gpus) {
         this.gpus = gpus;
     }
