@@ -25,13 +25,15 @@ final class Cuda {
     static final String KERNEL = "bias_relu";
 
     private static final String SOURCE =
-            "extern \"C\" __global__ void bias_relu(float *data, const float *bias, int width, int count) {\n"
-                    + "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-                    + "    if (i < count) {\n"
-                    + "        float value = data[i] + bias[i % width];\n"
-                    + "        data[i] = value > 0 ? value : 0;\n"
-                    + "    }\n"
-                    + "}\n";
+            """
+            extern "C" __global__ void bias_relu(float *data, const float *bias, int width, int count) {
+                int i = blockIdx.x * blockDim.x + threadIdx.x;
+                if (i < count) {
+                    float value = data[i] + bias[i % width];
+                    data[i] = value > 0 ? value : 0;
+                }
+            }
+            """;
 
     private static final Map<String, byte[]> COMPILED = new ConcurrentHashMap<>();
 
