@@ -269,7 +269,9 @@ class GpuModelTest {
         assertThat(get(infer("m"))).isEqualTo(7);
         assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).startsWith("gpu-0-gpu_0");
         assertThat(get(infer("n"))).isEqualTo(7);
-        assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).startsWith("gpu-1").doesNotContain("gpu_0");
+        assertThat(backend.computing.poll(10, TimeUnit.SECONDS))
+                .startsWith("gpu-1")
+                .doesNotContain("gpu_0");
         assertThat(get(infer("named"))).isEqualTo(7);
         assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).startsWith("gpu-1-gpu_0");
     }

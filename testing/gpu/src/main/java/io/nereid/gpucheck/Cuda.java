@@ -24,16 +24,15 @@ final class Cuda {
     /** The kernel, which adds a bias to each row and applies ReLU. */
     static final String KERNEL = "bias_relu";
 
-    private static final String SOURCE =
-            """
-            extern "C" __global__ void bias_relu(float *data, const float *bias, int width, int count) {
-                int i = blockIdx.x * blockDim.x + threadIdx.x;
-                if (i < count) {
-                    float value = data[i] + bias[i % width];
-                    data[i] = value > 0 ? value : 0;
-                }
+    private static final String SOURCE = """
+        extern "C" __global__ void bias_relu(float *data, const float *bias, int width, int count) {
+            int i = blockIdx.x * blockDim.x + threadIdx.x;
+            if (i < count) {
+                float value = data[i] + bias[i % width];
+                data[i] = value > 0 ? value : 0;
             }
-            """;
+        }
+        """;
 
     private static final Map<String, byte[]> COMPILED = new ConcurrentHashMap<>();
 

@@ -302,15 +302,15 @@ public final class GpuCheck {
         for (int i = 0; i < threads; i++) {
             Runnable action = actions[i % actions.length];
             Thread thread = Threads.named("load").newThread(() -> {
-                        try {
-                            do {
-                                action.run();
-                                done.incrementAndGet();
-                            } while (going.getAsBoolean());
-                        } catch (RuntimeException e) {
-                            failures.add(e);
-                        }
-                    });
+                try {
+                    do {
+                        action.run();
+                        done.incrementAndGet();
+                    } while (going.getAsBoolean());
+                } catch (RuntimeException e) {
+                    failures.add(e);
+                }
+            });
             thread.start();
             all.add(thread);
         }
