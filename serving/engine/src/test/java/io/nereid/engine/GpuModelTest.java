@@ -28,6 +28,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -61,11 +62,16 @@ class GpuModelTest {
     }
 
     private void start() throws Exception {
+        start(Map.of());
+    }
+
+    private void start(Map<String, Map<String, String>> hostPolicies) throws Exception {
         engine = new Engine(
                 EngineOptions.builder(List.of(root))
                         .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
                         .devices(devices)
                         .deviceThreads(2)
+                        .hostPolicies(hostPolicies)
                         .build(),
                 List.of(backend, processors),
                 Clock.system());
@@ -83,6 +89,10 @@ class GpuModelTest {
     }
 
     private InferenceCall infer(String model, CompletableFuture<Float> done) {
+        return infer(model, Long.MAX_VALUE, done);
+    }
+
+    private InferenceCall infer(String model, long deadline, CompletableFuture<Float> done) {
         return engine.infer(
                 new InferenceRequest(
                         ModelRef.latest(model),
@@ -90,7 +100,7 @@ class GpuModelTest {
                         List.of(EngineFixture.floats("IN0", Shape.of(1), 7)),
                         List.of(),
                         Map.of(),
-                        Long.MAX_VALUE,
+                        deadline,
                         Clock.system().nanos(),
                         Options.NONE),
                 new ResponseSink() {
@@ -223,5 +233,46 @@ class GpuModelTest {
         assertThat(devices.used(MemoryPlacement.device(0))).isEqualTo(4);
         call.cancel();
         assertThat(failure(done).code()).isEqualTo(ErrorCode.CANCELLED);
+    }
+
+    @Test
+    void requestsThatTimeOutLeaveNoMemoryOnTheDevice() throws Exception {
+        model("m", "instance_group { gpus: 0 }");
+        start();
+        CountDownLatch gate = new CountDownLatch(1);
+        backend.gate = gate;
+        CompletableFuture<Float> running = infer("m");
+        assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).isNotNull();
+        List<CompletableFuture<Float>> late = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            CompletableFuture<Float> done = new CompletableFuture<>();
+            InferenceCall unused = infer("m", Clock.system().nanos() + 20_000_000, done);
+            late.add(done);
+        }
+        for (CompletableFuture<Float> one : late) {
+            assertThat(failure(one).code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
+        }
+        // Only the run in flight has memory, and it goes on.
+        assertThat(devices.used(MemoryPlacement.device(0))).isEqualTo(4);
+        gate.countDown();
+        assertThat(get(running)).isEqualTo(7);
+        assertThat(get(infer("m"))).isEqualTo(7);
+        assertThat(backend.computing).hasSize(1);
+    }
+
+    @Test
+    void thePolicyOfAGpuHoldsForItsRunsAlone() throws Exception {
+        model("m", "instance_group { gpus: 0 }");
+        model("n", "instance_group { kind: KIND_GPU gpus: 1 }");
+        model("named", "instance_group { gpus: 1 host_policy: \"gpu_0\" }");
+        start(Map.of("gpu_0", Map.of("cpu-cores", "0-0")));
+        assertThat(get(infer("m"))).isEqualTo(7);
+        assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).startsWith("gpu-0-gpu_0");
+        assertThat(get(infer("n"))).isEqualTo(7);
+        assertThat(backend.computing.poll(10, TimeUnit.SECONDS))
+                .startsWith("gpu-1")
+                .doesNotContain("gpu_0");
+        assertThat(get(infer("named"))).isEqualTo(7);
+        assertThat(backend.computing.poll(10, TimeUnit.SECONDS)).startsWith("gpu-1-gpu_0");
     }
 }

@@ -27,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  *     stored one
  * @param expectedFiles glob patterns of files that may be the model, such as {@code *.joblib}; empty for the
  *     backend's default files
+ * @param gpus the ordinals of the GPUs that are the model's; empty for all. The numbers of the stored configuration count
+ *     them from 0, and groups that may run on GPUs run on these
  */
 public record ManagedModel(
         String name,
@@ -39,11 +41,41 @@ public record ManagedModel(
         @Nullable DynamicBatching batching,
         int maxBatchSize,
         String config,
-        List<String> expectedFiles) {
+        List<String> expectedFiles,
+        List<Integer> gpus) {
     /** Copies the collections. */
     public ManagedModel {
         parameters = Map.copyOf(parameters);
         expectedFiles = List.copyOf(expectedFiles);
+        gpus = List.copyOf(gpus);
+    }
+
+    /** A model that may use all GPUs. */
+    public ManagedModel(
+            String name,
+            Path directory,
+            boolean repository,
+            String backend,
+            String modelFile,
+            Map<String, String> parameters,
+            int instances,
+            @Nullable DynamicBatching batching,
+            int maxBatchSize,
+            String config,
+            List<String> expectedFiles) {
+        this(
+                name,
+                directory,
+                repository,
+                backend,
+                modelFile,
+                parameters,
+                instances,
+                batching,
+                maxBatchSize,
+                config,
+                expectedFiles,
+                List.of());
     }
 
     /** A model with default settings. */
@@ -64,6 +96,24 @@ public record ManagedModel(
                 batching,
                 maxBatchSize,
                 config,
-                expectedFiles);
+                expectedFiles,
+                gpus);
+    }
+
+    /** This model with GPUs of its own. */
+    public ManagedModel withGpus(List<Integer> ordinals) {
+        return new ManagedModel(
+                name,
+                directory,
+                repository,
+                backend,
+                modelFile,
+                parameters,
+                instances,
+                batching,
+                maxBatchSize,
+                config,
+                expectedFiles,
+                ordinals);
     }
 }

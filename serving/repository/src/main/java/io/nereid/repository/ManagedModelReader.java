@@ -3,6 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
+import io.nereid.base.ServingException;
 import io.nereid.repository.config.GpuInventory;
 import io.nereid.repository.config.ModelNames;
 import io.nereid.repository.layout.BackendSelector;
@@ -372,12 +373,42 @@ final class ManagedModelReader {
                     .map(g -> g.placed(g.kind(), g.count() * instances, g.gpus()))
                     .toList());
         }
+        Backend backend = stored.backend();
+        if (!placed.gpus().isEmpty() && backend != null && backend.gpuUnavailableReason() == null) {
+            ModelConfig built = changed.build();
+            try {
+                changed.instanceGroups(built.instanceGroups().stream()
+                        .map(group -> onGpus(group, placed.gpus()))
+                        .toList());
+            } catch (ServingException e) {
+                return stored.withError(String.valueOf(e.getMessage()), e.remedy());
+            }
+        }
         String sum = new Fingerprint()
                 .text(placed.parameters().toString())
+                .text(placed.gpus().toString())
                 .text(batched ? placed.batching() + " " + placed.maxBatchSize() : "")
                 .text(String.valueOf(instances))
                 .sum();
         return with(stored, changed.build(), " " + sum);
+    }
+
+    /** A group on the GPUs that are the model's, by their numbers among these; a group on processors as it is. */
+    private static InstanceGroup onGpus(InstanceGroup group, List<Integer> own) {
+        if (group.kind() != InstanceGroup.Kind.GPU && group.kind() != InstanceGroup.Kind.AUTO) {
+            return group;
+        }
+        List<Integer> gpus = new ArrayList<>();
+        for (int number : group.gpus()) {
+            if (number < 0 || number >= own.size()) {
+                throw ServingException.invalidArgument(
+                        "instance group " + group.name() + " names GPU " + number + ", and the limit gives the model "
+                                + own.size() + " (expected: a number from 0 to " + (own.size() - 1) + ")",
+                        "correct 'gpus' in config.pbtxt, or raise the limit of GPUs");
+            }
+            gpus.add(own.get(number));
+        }
+        return group.placed(InstanceGroup.Kind.GPU, group.count(), gpus.isEmpty() ? own : List.copyOf(gpus));
     }
 
     private static StoredModel with(StoredModel m, ModelConfig config, String sum) {

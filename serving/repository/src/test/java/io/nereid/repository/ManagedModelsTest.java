@@ -4,15 +4,23 @@ package io.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.spi.config.DynamicBatching;
+import io.nereid.spi.config.InstanceGroup;
+import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -22,6 +30,28 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ManagedModelsTest {
     private static final FakeBackend SKLEARN =
             new FakeBackend("sklearn", List.of(), List.of("model.pkl", "model.joblib"));
+    private static final Backend ON_GPUS = new Backend() {
+        @Override
+        public String name() {
+            return "on-gpus";
+        }
+
+        @Override
+        public List<String> defaultFiles() {
+            return List.of("model.net");
+        }
+
+        @Override
+        public @Nullable String gpuUnavailableReason() {
+            return null;
+        }
+
+        @Override
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
+            throw new AssertionError("not called in these tests");
+        }
+    };
+
     private static final List<String> SKLEARN_FILES = List.of("*.joblib", "*.pkl", "*.pickle");
     private static final String NAME = "default/iris-predictor-00001";
 
@@ -225,6 +255,49 @@ class ManagedModelsTest {
         assertThat(target.last(NAME).loader().config().instanceGroups().get(0).count())
                 .isEqualTo(4);
         assertThat(target.last(NAME).loader().config().name()).isEqualTo(NAME);
+    }
+
+    @Test
+    void groupsRunOnTheGpusThatAreTheModels() {
+        ManagedModels source = new ManagedModels(List.of(ON_GPUS, SKLEARN));
+        source.loaders(Fakes.FACTORY);
+        source.start(target);
+        Fakes.write(disk.resolve("a.net"), "x");
+        ManagedModel model = new ManagedModel(
+                        NAME, disk, false, "on-gpus", "", Map.of(), 1, null, 0, "", List.of("*.net"))
+                .withGpus(List.of(1, 3));
+        source.place(List.of(model));
+        InstanceGroup group =
+                target.last(NAME).loader().config().instanceGroups().get(0);
+        assertThat(group.kind()).isEqualTo(InstanceGroup.Kind.GPU);
+        assertThat(group.gpus()).containsExactly(1, 3);
+        String before = target.last(NAME).loader().fingerprint();
+        source.place(List.of(model.withGpus(List.of(0, 3))));
+        assertThat(target.last(NAME).loader().fingerprint()).isNotEqualTo(before);
+
+        Fakes.write(
+                disk.resolve("config.pbtxt"),
+                "instance_group [{ kind: KIND_GPU gpus: [1] }, { kind: KIND_CPU count: 2 }, { kind: KIND_AUTO }]");
+        source.place(List.of());
+        source.place(List.of(model));
+        assertThat(target.last(NAME).loader().config().instanceGroups())
+                .extracting(InstanceGroup::kind, InstanceGroup::gpus)
+                .containsExactly(
+                        tuple(InstanceGroup.Kind.GPU, List.of(3)),
+                        tuple(InstanceGroup.Kind.CPU, List.of()),
+                        tuple(InstanceGroup.Kind.GPU, List.of(1, 3)));
+        source.place(List.of());
+        source.place(List.of(model.withGpus(List.of(1))));
+        assertThat(target.last(NAME).error())
+                .contains("names GPU 1, and the limit gives the model 1 (expected: a number from 0 to 0)");
+
+        // A backend that computes on processors does so with GPUs, too.
+        Fakes.write(disk.resolve("other/iris.joblib"), "x");
+        source.place(List.of(new ManagedModel(
+                        NAME, disk.resolve("other"), false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES)
+                .withGpus(List.of(1))));
+        assertThat(target.last(NAME).loader().config().instanceGroups().get(0).kind())
+                .isEqualTo(InstanceGroup.Kind.AUTO);
     }
 
     @Test

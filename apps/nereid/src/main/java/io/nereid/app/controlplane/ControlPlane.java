@@ -19,6 +19,7 @@ import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.localmodel.LocalModelController;
+import io.nereid.control.local.spi.LocalGpu;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.plane.PlanReconciler;
 import io.nereid.control.plane.ServiceController;
@@ -50,6 +51,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -87,6 +89,7 @@ public final class ControlPlane implements AutoCloseable {
      * @param stores storage providers of plugins
      * @param models the engine's model source for the models of services
      * @param inference the engine's inference API, behind the request recorder
+     * @param gpus the GPUs of this machine that can be used now
      * @param pool runs work that would block event loops
      */
     public ControlPlane(
@@ -97,6 +100,7 @@ public final class ControlPlane implements AutoCloseable {
             InferenceEngine inference,
             Engine engine,
             RevisionCodecs codecs,
+            Supplier<List<LocalGpu>> gpus,
             Executor pool,
             EventLoops loops) {
         this.flags = flags;
@@ -113,7 +117,8 @@ public final class ControlPlane implements AutoCloseable {
         this.gateway =
                 new Gateway(inference, engine, codecs, upstream, new V2ProtocolTranscoder(pool), clock, this::wake);
         gateway.admission(flags.overloadTarget.isZero() ? null : AdmissionControl.overload(flags.overloadTarget));
-        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
+        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv())
+                .withGpus(gpus);
         this.infrastructure = new LocalInfrastructure(
                 local,
                 models,

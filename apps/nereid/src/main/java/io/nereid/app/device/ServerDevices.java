@@ -5,6 +5,7 @@ package io.nereid.app.device;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
+import io.nereid.control.local.spi.LocalGpu;
 import io.nereid.device.Device;
 import io.nereid.device.DeviceDriver;
 import io.nereid.device.DeviceDriverProvider;
@@ -111,6 +112,14 @@ public final class ServerDevices implements AutoCloseable {
         boolean usable = devices.all().stream()
                 .anyMatch(device -> devices.state(device.ordinal()).status() == DeviceState.Status.USABLE);
         return usable && devices.transfers().handleBytes() > 0 ? devices : null;
+    }
+
+    /** The GPUs that services may have: those that can be used now. */
+    public List<LocalGpu> forServices() {
+        return devices.all().stream()
+                .filter(device -> devices.state(device.ordinal()).status() == DeviceState.Status.USABLE)
+                .map(device -> new LocalGpu(device.ordinal(), device.uuid(), device.name()))
+                .toList();
     }
 
     /** The GPUs, with the account of their memory. */

@@ -240,6 +240,7 @@ public final class NereidServer {
                     recorder,
                     engine,
                     (view, views) -> serviceCodecs(view, views, v2, options),
+                    () -> devices == null ? List.of() : devices.forServices(),
                     codecPool,
                     loops);
             this.models = null;

@@ -16,6 +16,7 @@ import io.nereid.control.local.process.TransformerArtifacts;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.InProcessComponents;
 import io.nereid.control.local.spi.LocalSettings;
+import io.nereid.control.local.workload.GpuGrants;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -38,6 +39,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
     private final EngineTrainedModels trained;
     private final ProcessSupervisor supervisor;
     private final PortAllocator ports;
+    private final GpuGrants gpus;
 
     WorkloadRunners(
             EventLoop loop,
@@ -57,6 +59,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
         this.trained = trained;
         this.supervisor = supervisor;
         this.ports = new PortAllocator(settings.firstPort(), settings.lastPort());
+        this.gpus = new GpuGrants(settings.gpus());
     }
 
     @Override
@@ -70,14 +73,25 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
             return new MultiModelRunner(loop, deployer, artifacts, trained, workload, activator, log, changed);
         }
         if (workload.form() instanceof Workload.Model) {
-            return new ModelRunner(loop, deployer, workload, files, activator, log, changed);
+            return new ModelRunner(loop, deployer, gpus, workload, files, activator, log, changed);
         }
         if (workload.form() instanceof Workload.Process) {
             if (workload.component() == Workload.Component.PREDICTOR) {
                 trained.runsOutside(workload.namespace(), workload.service());
             }
             return new ProcessRunner(
-                    loop, supervisor, settings, routing, ports, workload, artifacts, files, activator, log, changed);
+                    loop,
+                    supervisor,
+                    settings,
+                    routing,
+                    ports,
+                    gpus,
+                    workload,
+                    artifacts,
+                    files,
+                    activator,
+                    log,
+                    changed);
         }
         if (workload.form() instanceof Workload.Transformer form) {
             return transformer(workload, form, files, activator, log, changed);
@@ -119,6 +133,7 @@ final class WorkloadRunners implements WorkloadRunner.Factory {
                         settings,
                         routing,
                         ports,
+                        gpus,
                         asProcess,
                         artifacts,
                         files,

@@ -119,7 +119,7 @@ final class ConfigSchemas {
             .with(object().with(FLAG, "autoMountServiceAccountToken"), "security")
             .with(object().with(FLAG, "serviceClusterIPNone"), "service")
             .with(object().with(TEXT_LIST, "customGPUResourceTypeList"), "multiNode")
-            .with(object().with(TEXT, "servingEngine", "image", "knative"), "nereid")
+            .with(object().with(TEXT, "servingEngine", "image", "gpuImage", "knative"), "nereid")
             .with(
                     object().with(TEXT, "scrapeInterval", "metricReceiverEndpoint", "metricScalerEndpoint")
                             .with(RESOURCES, "resource", "resources"),

@@ -17,6 +17,7 @@ import io.nereid.control.core.Workload.Form;
 import io.nereid.control.core.component.ComponentPlan;
 import io.nereid.control.core.component.ComponentPlanner;
 import io.nereid.control.core.component.ModelServerImages;
+import io.nereid.control.core.component.NvidiaResources;
 import io.nereid.control.core.component.PlanningContext;
 import io.nereid.control.core.local.LocalForms.Parts;
 import io.nereid.control.core.runtime.BuiltInRuntimes;
@@ -151,6 +152,11 @@ final class PredictorForms {
                             + " those of the service account");
         }
         JsonNode resources = container.tree().path("resources");
+        NvidiaResources gpus = NvidiaResources.of(resources, where);
+        if (artifacts.isEmpty() && !gpus.isEmpty()) {
+            context.advice.add(where + ".resources: the limit of " + gpus + " has no effect on one machine: the models"
+                    + " of a service with many are placed on all GPUs");
+        }
         return new Workload.Model(
                 artifacts,
                 format,

@@ -14,6 +14,7 @@ import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.ProcessContainer;
 import io.nereid.control.core.component.ComponentPlanner;
+import io.nereid.control.core.component.NvidiaResources;
 import io.nereid.control.core.component.PlanningContext;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -111,6 +112,7 @@ public final class ProcessForms {
         List<Port> ports = new ArrayList<>();
         container.ports().forEach(port -> ports.add(new Port(port.name(), port.containerPort())));
         ObjectNode tree = container.tree();
+        NvidiaResources unused = NvidiaResources.of(tree.path("resources"), where);
         return new ProcessContainer(
                 container.name().isEmpty() ? InferenceService.MAIN_CONTAINER : container.name(),
                 container.command(),

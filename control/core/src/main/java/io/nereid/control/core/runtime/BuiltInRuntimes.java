@@ -15,6 +15,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * The ClusterServingRuntimes that exist without being applied. Those named {@code kserve-…} have the names, formats,
@@ -42,6 +44,10 @@ public final class BuiltInRuntimes {
             Map.of("mlserver", 9000, "tritonserver", 9000, "tensorflow-serving", 9000);
 
     private static final int GRPC_PORT = 8081;
+
+    /** The names of the runtimes of the engine. */
+    private static final Set<String> NAMES =
+            ofEngine("").stream().map(BuiltInRuntimes::name).collect(Collectors.toUnmodifiableSet());
 
     private BuiltInRuntimes() {}
 
@@ -104,6 +110,11 @@ public final class BuiltInRuntimes {
             all.add(runtime);
         }
         return all;
+    }
+
+    /** Whether a name is that of a built-in runtime of Nereid's engine. */
+    public static boolean isOfEngine(String name) {
+        return NAMES.contains(name);
     }
 
     /**

@@ -13,6 +13,7 @@ import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.kubernetes.cluster.KserveCatalog;
 import io.nereid.control.kubernetes.crd.CustomResourceDefinitions;
 import io.nereid.control.kubernetes.manifest.ManifestOptions.Part;
+import io.nereid.control.kubernetes.pod.EngineContainer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -210,7 +211,8 @@ public final class OperatorManifests {
         ingress.put("ingressClassName", options.ingressClass());
         sections.putObject("nereid")
                 .put("servingEngine", ServingEngine.KSERVE.text())
-                .put("image", options.image());
+                .put("image", options.image())
+                .put(EngineContainer.GPU_IMAGE, EngineContainer.gpuImage(options.image()));
         ObjectNode map = configMap(InferenceServiceConfig.CONFIG_MAP, options);
         ObjectNode data = map.putObject("data");
         sections.properties().forEach(entry -> data.put(entry.getKey(), json(entry.getValue())));

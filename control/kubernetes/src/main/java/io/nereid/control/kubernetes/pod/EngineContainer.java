@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.BatcherSpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
@@ -18,7 +19,9 @@ import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.config.InferenceServiceConfig;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.component.ComponentPlan;
+import io.nereid.control.core.component.NvidiaResources;
 import io.nereid.control.core.component.PlanningContext;
+import io.nereid.control.core.runtime.BuiltInRuntimes;
 import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.Trees;
 import java.util.List;
@@ -40,6 +43,12 @@ public final class EngineContainer {
     /** The options of a server of one model. */
     private static final List<String> OF_ONE_MODEL =
             List.of("--model_name", "--model_dir", "--model_format", "--model_layout", "--model_server");
+
+    /** The setting of the section {@code nereid} with the image for GPUs. */
+    public static final String GPU_IMAGE = "gpuImage";
+
+    /** What the tag of a release's image for GPUs ends with. */
+    private static final String GPU_TAG = "-cuda";
 
     private static final String ANNOTATION = "nereid.io/logger-";
     private static final String BUNDLE = "logger-ca-bundle";
@@ -91,6 +100,7 @@ public final class EngineContainer {
         if (container == null) {
             return;
         }
+        image(container, plan, context);
         BatcherSpec batcher = plan.extension().batcher();
         if (batcher != null) {
             InferenceServiceConfig.Batcher usual = context.config.batcher();
@@ -110,6 +120,44 @@ public final class EngineContainer {
             }
             models(pod, container, ModelConfigMap.name(context.name()));
         }
+    }
+
+    /**
+     * Gives a container that needs a GPU the installation's image for GPUs in the place of its usual one. An image of the
+     * service or of a runtime of the user's own is not changed.
+     *
+     * @throws ServingException FAILED_PRECONDITION if the installation has no image for GPUs
+     */
+    static void image(ObjectNode container, ComponentPlan plan, PlanningContext context) {
+        NvidiaResources gpus = NvidiaResources.of(container.path("resources"), plan.where());
+        JsonNode settings = context.config.tree().path("nereid");
+        String image = container.path("image").asText("");
+        String usual = settings.path("image").asText("");
+        ServingRuntime runtime =
+                plan.selection() == null ? null : plan.selection().chosen();
+        boolean builtIn = runtime != null && BuiltInRuntimes.isOfEngine(runtime.name());
+        if (gpus.isEmpty() || !builtIn || !(usual.isEmpty() || usual.equals(image))) {
+            return;
+        }
+        PredictorSpec predictor = PredictorSpec.read(plan.tree());
+        if (predictor.model() != null && predictor.model().container().image() != null) {
+            return;
+        }
+        JsonNode given = settings.path(GPU_IMAGE);
+        String forGpus = given.isMissingNode() ? gpuImage(image) : given.asText("");
+        if (forGpus.isEmpty()) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    plan.where() + ": the model needs " + gpus + ", and the settings name no image of Nereid for GPUs",
+                    "set nereid: {\"" + GPU_IMAGE + "\": …} in inferenceservice-config, or remove the limit");
+        }
+        container.put("image", forGpus);
+    }
+
+    /** The image of the same release with the plugins for GPUs; empty for an image without a tag, or with a digest. */
+    public static String gpuImage(String image) {
+        boolean tagged = !image.contains("@") && image.lastIndexOf(':') > image.lastIndexOf('/');
+        return !tagged || image.endsWith(GPU_TAG) ? (tagged ? image : "") : image + GPU_TAG;
     }
 
     /** Makes the server one that loads the models of a file, which a ConfigMap has. */

@@ -251,10 +251,79 @@ class NereidRuntimesTest {
                                 + " storageUri: 'hf://a/bert'}}"),
                 catalog(null),
                 Map.of());
-        assertThat(container(onGpu).path("image").asText()).isEqualTo(IMAGE);
+        assertThat(container(onGpu).path("image").asText()).isEqualTo(IMAGE + "-cuda");
         StandardPlan kserve = plan(service(null, format + "args: [--model_id=me/bert]}}"), catalog(null), Map.of());
         assertThat(container(kserve).path("image").asText()).startsWith("kserve/huggingfaceserver");
         assertThat(args(kserve)).contains("--model_id=me/bert");
+    }
+
+    private static StandardPlan onGpus(String model, @Nullable String image, @Nullable String gpuImage) {
+        ObjectNode settings = JsonNodeFactory.instance.objectNode();
+        ObjectNode section = settings.putObject("nereid");
+        if (image != null) {
+            section.put("image", image);
+        }
+        if (gpuImage != null) {
+            section.put("gpuImage", gpuImage);
+        }
+        List<ServingRuntime> all = new ArrayList<>(KserveCatalog.runtimes());
+        BuiltInRuntimes.ofEngine(IMAGE).forEach(one -> all.add(ServingRuntime.read(one)));
+        RuntimeCatalog catalog = new RuntimeCatalog(
+                List.of(),
+                all,
+                KserveCatalog.storageContainers(),
+                InferenceServiceConfig.defaults().with(settings),
+                RuntimeCatalog.Gateway.UNKNOWN);
+        return plan(
+                service(
+                        "nereid",
+                        "{model: {modelFormat: {name: onnx}, storageUri: 'gs://models/net', resources: " + model
+                                + "}}"),
+                catalog,
+                Map.of());
+    }
+
+    @Test
+    void aContainerThatNeedsAGpuHasTheImageForGpus() {
+        String one = "{limits: {nvidia.com/gpu: '1'}}";
+        String part = "{limits: {nvidia.com/mig-1g.5gb: 2}}";
+        for (String resources : List.of(one, part, "{requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 1}}")) {
+            assertThat(container(onGpus(resources, IMAGE, "mine/nereid:cuda"))
+                            .path("image")
+                            .asText())
+                    .as(resources)
+                    .isEqualTo("mine/nereid:cuda");
+        }
+        JsonNode limits = container(onGpus(part, IMAGE, null)).at("/resources/limits");
+        assertThat(limits.path("nvidia.com/mig-1g.5gb").asInt()).isEqualTo(2);
+        assertThat(container(onGpus(one, null, null)).path("image").asText())
+                .as("settings of another origin")
+                .isEqualTo(IMAGE + "-cuda");
+        assertThat(container(onGpus(one, "other/nereid:2", "unused"))
+                        .path("image")
+                        .asText())
+                .as("a runtime with an image of its own")
+                .isEqualTo(IMAGE);
+        assertThat(container(onGpus(one + ", image: 'mine:1'", IMAGE, "unused"))
+                        .path("image")
+                        .asText())
+                .as("a service with an image of its own")
+                .isEqualTo("mine:1");
+        assertThat(container(onGpus("{limits: {nvidia.com/gpu: 0}}", IMAGE, "unused"))
+                        .path("image")
+                        .asText())
+                .isEqualTo(IMAGE);
+        assertThat(onGpus(one, IMAGE, "").status().toString())
+                .contains("spec.predictor: the model needs 1 of nvidia.com/gpu, and the settings name no image of"
+                        + " Nereid for GPUs");
+        assertThat(onGpus("{limits: {nvidia.com/gpu: 500m}}", IMAGE, "unused")
+                        .status()
+                        .toString())
+                .contains("nvidia.com/gpu is '500m' (expected: a whole number from 0 to 1024)");
+        assertThat(onGpus("{requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}", IMAGE, "unused")
+                        .status()
+                        .toString())
+                .contains("its limit is 2 (expected: the same number)");
     }
 
     @Test

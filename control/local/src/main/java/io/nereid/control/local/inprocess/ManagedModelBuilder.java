@@ -173,8 +173,14 @@ public final class ManagedModelBuilder {
             warnings.add("the format '" + model.format()
                     + "' has no backend of its own; the backend is detected from the files");
         }
-        if (!model.limits().path("limits").isEmpty()) {
-            warnings.add("the limits " + model.limits().path("limits")
+        Map<String, String> limits = new LinkedHashMap<>();
+        model.limits().path("limits").properties().forEach(one -> {
+            if (!one.getKey().startsWith("nvidia.com/")) {
+                limits.put(one.getKey(), one.getValue().asText());
+            }
+        });
+        if (!limits.isEmpty()) {
+            warnings.add("the limits " + JSON.valueToTree(limits)
                     + " are not enforced: the model runs inside the server process");
         }
         boolean proba = environment.getOrDefault("PREDICT_PROBA", "").equalsIgnoreCase("true");

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.inprocess;
 
+import io.nereid.base.ServingException;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
+import io.nereid.control.core.component.NvidiaResources;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.local.workload.FailureMessages;
+import io.nereid.control.local.workload.GpuGrants;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -28,6 +31,7 @@ public final class ModelRunner implements WorkloadRunner {
 
     private final EventLoop loop;
     private final ModelDeployer deployer;
+    private final GpuGrants gpus;
     private final Workload workload;
     private final List<Path> files;
     private final ServiceRouting.Activator activator;
@@ -37,6 +41,9 @@ public final class ModelRunner implements WorkloadRunner {
     private final Backoff backoff = Backoff.ofRestarts();
     /** The specification, once it has been built. */
     private ManagedModelBuilder.@Nullable Result spec;
+
+    /** The GPUs of the model while it is loaded; null without a limit of them. */
+    private GpuGrants.@Nullable Grant grant;
 
     private boolean building;
     private int desired;
@@ -52,6 +59,7 @@ public final class ModelRunner implements WorkloadRunner {
     public ModelRunner(
             EventLoop loop,
             ModelDeployer deployer,
+            GpuGrants gpus,
             Workload workload,
             List<Path> files,
             ServiceRouting.Activator activator,
@@ -59,6 +67,7 @@ public final class ModelRunner implements WorkloadRunner {
             Runnable changed) {
         this.loop = loop;
         this.deployer = deployer;
+        this.gpus = gpus;
         this.workload = workload;
         this.files = files;
         this.activator = activator;
@@ -107,13 +116,47 @@ public final class ModelRunner implements WorkloadRunner {
             build();
             return;
         }
+        if (!hasGpus()) {
+            return;
+        }
         if (!deployed) {
             log.add("the model is deployed as " + name + " from "
                     + known.model().directory());
         }
         deployed = true;
         registered = true;
-        deployer.deploy(known.model().withInstances(desired), this::engineChanged);
+        GpuGrants.Grant granted = grant;
+        deployer.deploy(
+                known.model().withInstances(desired).withGpus(granted == null ? List.of() : granted.ordinals()),
+                this::engineChanged);
+    }
+
+    /** Takes the GPUs that the model needs, unless it has them; false when it cannot have them now. */
+    private boolean hasGpus() {
+        if (grant != null) {
+            return true;
+        }
+        try {
+            NvidiaResources needed = NvidiaResources.of(((Workload.Model) workload.form()).limits(), "the model");
+            if (!needed.isEmpty()) {
+                GpuGrants.Grant taken =
+                        gpus.take(workload.namespace() + "/" + workload.service(), workload.revision(), needed);
+                grant = taken;
+                log.add("the model has the GPUs " + taken.visible());
+            }
+            return true;
+        } catch (ServingException e) {
+            fail(e.describe());
+            return false;
+        }
+    }
+
+    private void releaseGpus() {
+        GpuGrants.Grant held = grant;
+        if (held != null) {
+            gpus.release(held);
+            grant = null;
+        }
     }
 
     /** Builds the specification on the pool, for it reads the model's directory; then deploys the model. */
@@ -147,11 +190,15 @@ public final class ModelRunner implements WorkloadRunner {
             if (!deployed && deployer.isUnloaded(name)) {
                 ended = null;
                 deployer.forget(name);
+                releaseGpus();
                 end.run();
             }
             return;
         }
         if (!deployed) {
+            if (desired == 0 && deployer.isUnloaded(name)) {
+                releaseGpus();
+            }
             return;
         }
         ManagedModelBuilder.Result known = spec;

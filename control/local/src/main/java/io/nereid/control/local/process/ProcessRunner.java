@@ -2,17 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.process;
 
+import io.nereid.base.ServingException;
 import io.nereid.control.core.ObservedState.Failure;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
+import io.nereid.control.core.component.NvidiaResources;
 import io.nereid.control.gateway.upstream.RevisionTarget;
 import io.nereid.control.gateway.upstream.RevisionTarget.Replica;
 import io.nereid.control.local.spi.ArtifactFetcher;
 import io.nereid.control.local.spi.LocalSettings;
 import io.nereid.control.local.workload.FailureMessages;
+import io.nereid.control.local.workload.GpuGrants;
 import io.nereid.control.local.workload.RevisionLog;
 import io.nereid.control.local.workload.ServiceRouting;
 import io.nereid.control.local.workload.WorkloadRunner;
@@ -38,6 +41,9 @@ public final class ProcessRunner implements WorkloadRunner {
      */
     private static final Duration TRANSIT_TIME = Duration.ofSeconds(1);
 
+    /** The variable of NVIDIA's driver that selects the GPUs of a process. */
+    private static final String VISIBLE = "CUDA_VISIBLE_DEVICES";
+
     private static final Duration GRACE = Duration.ofSeconds(30);
     /** Annotation: seconds between the request to exit and the kill; 30 without it, as in Kubernetes. */
     static final String GRACE_ANNOTATION = "nereid.io/termination-grace-period-seconds";
@@ -47,6 +53,7 @@ public final class ProcessRunner implements WorkloadRunner {
     private final LocalSettings settings;
     private final ServiceRouting routing;
     private final PortAllocator ports;
+    private final GpuGrants gpus;
     private final Workload workload;
     private final Process form;
     private final ArtifactFetcher artifacts;
@@ -66,8 +73,9 @@ public final class ProcessRunner implements WorkloadRunner {
     private boolean failing;
     private @Nullable Runnable ended;
 
-    /** One replica: the processes of its containers, and their ports. */
-    private record Pod(int number, List<ContainerProcess> processes, List<Integer> ports) {
+    /** One replica: the processes of its containers, their ports and their GPUs. */
+    private record Pod(
+            int number, List<ContainerProcess> processes, List<Integer> ports, Map<Integer, GpuGrants.Grant> gpus) {
         boolean ready() {
             return processes.stream().allMatch(ContainerProcess::ready);
         }
@@ -79,6 +87,7 @@ public final class ProcessRunner implements WorkloadRunner {
             LocalSettings settings,
             ServiceRouting routing,
             PortAllocator ports,
+            GpuGrants gpus,
             Workload workload,
             ArtifactFetcher artifacts,
             List<Path> files,
@@ -90,6 +99,7 @@ public final class ProcessRunner implements WorkloadRunner {
         this.settings = settings;
         this.routing = routing;
         this.ports = ports;
+        this.gpus = gpus;
         this.workload = workload;
         this.form = (Process) workload.form();
         this.artifacts = artifacts;
@@ -138,6 +148,35 @@ public final class ProcessRunner implements WorkloadRunner {
     }
 
     private Pod pod(int number) {
+        Map<Integer, GpuGrants.Grant> grants = new LinkedHashMap<>();
+        try {
+            takeGpus(grants);
+            return pod(number, grants);
+        } catch (RuntimeException e) {
+            grants.values().forEach(gpus::release);
+            throw e;
+        }
+    }
+
+    /** Takes the GPUs that the containers need, by the number of the container. */
+    private void takeGpus(Map<Integer, GpuGrants.Grant> grants) {
+        for (int i = 0; i < form.containers().size(); i++) {
+            ProcessContainer one = form.containers().get(i);
+            NvidiaResources needed = NvidiaResources.of(one.resources(), "the container " + one.name());
+            if (needed.isEmpty()) {
+                continue;
+            }
+            if (one.environment().containsKey(VISIBLE)) {
+                throw ServingException.invalidArgument(
+                        "the container " + one.name() + " has a limit of " + needed + " and sets " + VISIBLE + " to '"
+                                + one.environment().get(VISIBLE) + "' (expected: one of them)",
+                        "remove the variable: it names the GPUs that the container gets");
+            }
+            grants.put(i, gpus.take(workload.namespace() + "/" + workload.service(), workload.revision(), needed));
+        }
+    }
+
+    private Pod pod(int number, Map<Integer, GpuGrants.Grant> grants) {
         List<String> warnings = new ArrayList<>();
         String predictor = workload.component() == Component.PREDICTOR
                 ? null
@@ -149,7 +188,8 @@ public final class ProcessRunner implements WorkloadRunner {
         List<Integer> podPorts = new ArrayList<>();
         String podName = workload.namespace() + "." + workload.revision() + "." + number;
         for (int i = 0; i < specs.size(); i++) {
-            ProcessSpec spec = specs.get(i);
+            GpuGrants.Grant grant = grants.get(i);
+            ProcessSpec spec = grant == null ? specs.get(i) : specs.get(i).with(VISIBLE, grant.visible());
             boolean single = specs.size() == 1 && number == 0;
             processes.add(new ContainerProcess(
                     loop,
@@ -165,7 +205,7 @@ public final class ProcessRunner implements WorkloadRunner {
                     this::stateChanged));
             podPorts.addAll(spec.ports().values());
         }
-        Pod pod = new Pod(number, List.copyOf(processes), List.copyOf(podPorts));
+        Pod pod = new Pod(number, List.copyOf(processes), List.copyOf(podPorts), Map.copyOf(grants));
         processes.forEach(ContainerProcess::start);
         return pod;
     }
@@ -207,6 +247,7 @@ public final class ProcessRunner implements WorkloadRunner {
             process.stop(() -> {
                 if (--left[0] == 0) {
                     pod.ports.forEach(ports::release);
+                    pod.gpus.values().forEach(gpus::release);
                     ending.remove(pod);
                     stateChanged();
                 }

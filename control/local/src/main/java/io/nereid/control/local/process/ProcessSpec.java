@@ -3,6 +3,7 @@
 package io.nereid.control.local.process;
 
 import java.nio.file.Path;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -25,4 +26,11 @@ record ProcessSpec(
         Map<Integer, Integer> ports,
         int httpPort,
         int grpcPort,
-        @Nullable Path workingDirectory) {}
+        @Nullable Path workingDirectory) {
+    /** This specification with another value of a variable. */
+    ProcessSpec with(String name, String value) {
+        Map<String, String> all = new LinkedHashMap<>(environment);
+        all.put(name, value);
+        return new ProcessSpec(container, command, all, ports, httpPort, grpcPort, workingDirectory);
+    }
+}

@@ -44,6 +44,7 @@ final class ProcessSpecBuilder {
             "TZ",
             "TMPDIR",
             "LD_LIBRARY_PATH",
+            "CUDA_VISIBLE_DEVICES",
             "VIRTUAL_ENV",
             "CONDA_PREFIX",
             "JAVA_HOME",

@@ -3,7 +3,9 @@
 package io.nereid.control.local.spi;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 
 /**
  * Settings of the control plane on one machine. Immutable.
@@ -15,6 +17,7 @@ import java.util.Map;
  * @param logLines most lines kept in memory for each revision
  * @param logBytes size at which a log file is rotated; one older file is kept
  * @param maxReplicas most replicas of a revision that sets no limit
+ * @param gpus the GPUs that can be used now; does not block
  */
 public record LocalSettings(
         Path directory,
@@ -23,8 +26,9 @@ public record LocalSettings(
         int lastPort,
         int logLines,
         long logBytes,
-        int maxReplicas) {
-    /** Creates the default settings. */
+        int maxReplicas,
+        Supplier<List<LocalGpu>> gpus) {
+    /** Creates the default settings, for a machine without GPUs. */
     public static LocalSettings of(Path directory, Map<String, String> environment) {
         return new LocalSettings(
                 directory,
@@ -33,6 +37,12 @@ public record LocalSettings(
                 32_700,
                 2_000,
                 10L << 20,
-                4 * Runtime.getRuntime().availableProcessors());
+                4 * Runtime.getRuntime().availableProcessors(),
+                List::of);
+    }
+
+    /** These settings with GPUs. */
+    public LocalSettings withGpus(Supplier<List<LocalGpu>> usable) {
+        return new LocalSettings(directory, environment, firstPort, lastPort, logLines, logBytes, maxReplicas, usable);
     }
 }

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local.workload;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -493,6 +496,15 @@ public final class Fakes {
 
     public static Plan plan(@Nullable Route route, Workload... workloads) {
         return new Plan(List.of(workloads), route, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
+    }
+
+    /** Reads JSON. */
+    public static JsonNode tree(String json) {
+        try {
+            return new ObjectMapper().readTree(json);
+        } catch (JsonProcessingException e) {
+            throw new AssertionError(e);
+        }
     }
 
     public static LocalSettings settings(Path directory) {
