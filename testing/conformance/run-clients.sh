@@ -233,6 +233,9 @@ lane suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
 lane suite "MLflow's Python functions" mlflow "mlflow.pyfunc, pandas" test_mlflow_functions.py
 lane suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
 
+lane perf
+
+# Behind the suites with simulated GPUs, which this would hide.
 export TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES=
 if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
     lane run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
@@ -241,8 +244,6 @@ if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
 else
     skip "TensorFlow Serving's stubs" "pip could not install them: $(grep -m1 ERROR "$cache/pip-tfserving.log")"
 fi
-
-lane perf
 
 wait
 echo
