@@ -59,7 +59,7 @@ int cudaSetDevice(int ordinal) {
 }
 
 int cudaMalloc(void **at, size_t bytes) {
-    int device = physical(current), error = fault(device);
+    int device = physical(current), error = device < 0 ? 100 : fault(device);
     if (error) {
         return done(error);
     }

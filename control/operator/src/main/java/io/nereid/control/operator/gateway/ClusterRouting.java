@@ -399,7 +399,7 @@ final class ClusterRouting {
         }
     }
 
-    /** Requests do not find a model any more; the models of a service that is gone are forgotten. */
+    /** Removes the model of a revision from those of its service, and the service's entry with its last revision. */
     @GuardedBy("this") private void unname(Revision revision) {
         RevisionSettings settings = revision.settings;
         String key = key(revision.namespace, settings.service());

@@ -93,8 +93,8 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
     /** The services whose models are TrainedModels, by namespace and name. */
     private final Map<String, PooledParent> parents = new ConcurrentHashMap<>();
 
-    /** What waits for another model of its name to leave the pool, by the key of {@link #placed}; confined to {@link #owner}. */
-    private final Map<String, PooledService> hindered = new HashMap<>();
+    /** Models that are not placed since the pool has another model of their name, by the key of {@link #placed}; confined to {@link #owner}. */
+    private final Map<String, PooledService> nameConflicts = new HashMap<>();
 
     /** The key of {@link #placed} of each TrainedModel, by namespace and revision. */
     private final Map<String, String> keyOfRevision = new ConcurrentHashMap<>();
@@ -248,10 +248,10 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         Running running = running(next.owner.namespace(), next.model);
         PooledService other = running.pool.service(next.name());
         if (other != null && !other.owner.kind().equals(next.owner.kind())) {
-            hinder(key, next, other, known);
+            reportNameConflict(key, next, other, known);
             return;
         }
-        if (hindered.remove(key) != null) {
+        if (nameConflicts.remove(key) != null) {
             next.failure = null;
         }
         placed.put(key, of);
@@ -263,8 +263,9 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         }
     }
 
-    /** Models of one name cannot be told apart in a pod: the second one waits until the first one has gone. */
-    private void hinder(String key, PooledService next, PooledService other, @Nullable PooledService known) {
+    /** A pod serves one model of a name: the later one is placed when the earlier one has been removed from the pool. */
+    private void reportNameConflict(
+            String key, PooledService next, PooledService other, @Nullable PooledService known) {
         Failure before = known == null ? null : known.failure;
         WorkloadState was = known == null ? NOTHING : known.state();
         next.failure = before != null && before.reason().equals(NAME_TAKEN)
@@ -277,7 +278,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
                         Instant.ofEpochMilli(clock.millis()),
                         null);
         boolean unused = next.update(0);
-        hindered.put(key, next);
+        nameConflicts.put(key, next);
         states.put(key, next);
         if (!was.equals(next.state())) {
             changed(next);
@@ -310,10 +311,10 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         }
         execute(() -> {
             if (configured.contains(key)) {
-                return; // it has come again
+                return; // configured again since
             }
             states.remove(key);
-            hindered.remove(key);
+            nameConflicts.remove(key);
             leave(key, name);
         });
     }
@@ -514,7 +515,7 @@ public final class PoolController implements SharedModels, WakeListener, AutoClo
         try {
             ticks++;
             if (ticks % PODS_EVERY == 0) {
-                Map.copyOf(hindered).forEach(this::put);
+                Map.copyOf(nameConflicts).forEach(this::put);
             }
             for (Running running : List.copyOf(pools.values())) {
                 if (!lookAtParents(running) && running.pool.isEmpty()) {
