@@ -65,7 +65,7 @@ public abstract class AbstractResponseStream implements ResponseStream {
                 unsent.addAndGet(-length);
                 dropped();
             } else {
-                write(parts, done -> unsent.addAndGet(-length));
+                write(parts, waiting.get() > 0, done -> unsent.addAndGet(-length));
             }
         });
     }
@@ -116,8 +116,13 @@ public abstract class AbstractResponseStream implements ResponseStream {
     /** Encodes a piece and takes it over. Any thread. */
     public abstract ByteBuf[] render(ResponseBody piece);
 
-    /** Writes buffers and takes them over; {@code written} is called on success and on failure. Event loop only. */
-    public abstract void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written);
+    /**
+     * Writes buffers and takes them over. Event loop only.
+     *
+     * @param more whether another piece, or the end, is queued on the event loop: the buffers may be flushed with it
+     * @param written called on success and on failure
+     */
+    public abstract void write(ByteBuf[] parts, boolean more, GenericFutureListener<Future<Void>> written);
 
     /** Called when the client has left and a piece is not written. Event loop only. */
     void dropped() {}

@@ -181,7 +181,7 @@ public final class InProcessExchange extends AbstractHttpExchange {
         }
 
         @Override
-        public void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+        public void write(ByteBuf[] parts, boolean more, GenericFutureListener<Future<Void>> written) {
             for (ByteBuf part : parts) {
                 length += part.readableBytes();
             }

@@ -613,8 +613,12 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Writes part of a streamed response. Event loop only; takes the buffers over. */
-    void streamed(Http1Exchange exchange, ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+    /**
+     * Writes part of a streamed response. Event loop only; takes the buffers over.
+     *
+     * @param more whether another part, or the end, follows at once: they share a system call
+     */
+    void streamed(Http1Exchange exchange, ByteBuf[] parts, boolean more, GenericFutureListener<Future<Void>> written) {
         ChannelHandlerContext ctx = context();
         ChannelPromise promise = ctx.newPromise();
         promise.addListener(written);
@@ -628,13 +632,14 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             bytes += parts[i].readableBytes();
             ctx.write(parts[i], i == parts.length - 1 ? promise : ctx.voidPromise());
         }
-        wrote(ctx, bytes);
+        wrote(ctx, bytes, more);
     }
 
-    private void wrote(ChannelHandlerContext ctx, long bytes) {
-        if (reading) {
+    private void wrote(ChannelHandlerContext ctx, long bytes, boolean more) {
+        if (reading || more) {
             unflushed = true;
         } else {
+            unflushed = false;
             ctx.flush();
         }
         Http1Answers unsent = java.util.Objects.requireNonNull(answers);
@@ -654,6 +659,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
     /** Closes the connection within a response, which the client then sees as truncated. Event loop only. */
     void broken(Http1Exchange exchange) {
         if (current == exchange) {
+            flushWritten(context());
             context().close();
         }
     }
@@ -665,7 +671,7 @@ public final class Http1Connection extends ChannelInboundHandlerAdapter {
             bytes += part.readableBytes();
             ctx.write(part, ctx.voidPromise());
         }
-        wrote(ctx, bytes);
+        wrote(ctx, bytes, false);
     }
 
     /** Rejects the present request and closes the connection. */

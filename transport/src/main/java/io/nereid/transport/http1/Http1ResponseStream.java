@@ -63,8 +63,8 @@ final class Http1ResponseStream extends AbstractResponseStream {
     }
 
     @Override
-    public void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
-        connection.streamed(owner, parts, written);
+    public void write(ByteBuf[] parts, boolean more, GenericFutureListener<Future<Void>> written) {
+        connection.streamed(owner, parts, more, written);
     }
 
     @Override

@@ -37,7 +37,7 @@ final class Http2ResponseStream extends AbstractResponseStream {
     }
 
     @Override
-    public void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+    public void write(ByteBuf[] parts, boolean more, GenericFutureListener<Future<Void>> written) {
         if (!begun) {
             begun = true;
             connection.writeHeaders(stream, head, false);
