@@ -187,7 +187,8 @@ class CommandLineTest {
         assertThat(run("validate", dir.toString())).isEqualTo(1);
         assertThat(out.toString())
                 .contains("model m: backend 'tensorrt' runs on GPUs only, and server does not support GPUs");
-        Files.writeString(model.resolve("config.pbtxt"), "platform: \"tensorrt_plan\"\ninstance_group { profile: \"1\" }");
+        Files.writeString(
+                model.resolve("config.pbtxt"), "platform: \"tensorrt_plan\"\ninstance_group { profile: \"1\" }");
         assertThat(run("validate", dir.toString(), "--assume-gpus", "1")).isEqualTo(1);
         assertThat(out.toString()).contains("config.pbtxt:2:27").contains("has profile '1' (expected: 0)");
         Files.writeString(model.resolve("config.pbtxt"), "platform: \"tensorrt_plan\"\n");

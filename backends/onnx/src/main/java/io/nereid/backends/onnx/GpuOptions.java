@@ -40,6 +40,8 @@ record GpuOptions(Map<String, String> cuda, @Nullable Map<String, String> tensor
 
     /** What replaces an execution provider that cannot be loaded. */
     enum Fallback {
+        /** The load fails, and nothing in the configuration can change that. */
+        NEVER,
         /** The load fails. */
         NONE,
         /** CUDA for TensorRT; without CUDA the load fails. */

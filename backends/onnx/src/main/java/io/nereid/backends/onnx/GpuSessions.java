@@ -112,10 +112,11 @@ final class GpuSessions {
     }
 
     private OnnxSession open(int gpu) throws OrtException {
+        boolean replaceable = options.fallback() != GpuOptions.Fallback.NEVER;
         String cudaReason = libraries.unusable(OrtProvider.CUDA);
         if (cudaReason != null) {
             if (options.fallback() != GpuOptions.Fallback.CPU) {
-                throw GpuLibraries.failure(model, "CUDA", cudaReason);
+                throw GpuLibraries.failure(model, "CUDA", cudaReason, replaceable);
             }
             fellBack(gpu, "CUDA", "processors", cudaReason);
             OnnxSession there = sessions.get(OnnxModel.PROCESSORS);
@@ -127,8 +128,8 @@ final class GpuSessions {
         Map<String, String> tensorRt = options.tensorRt();
         String tensorRtReason = tensorRt == null ? null : libraries.unusable(OrtProvider.TENSOR_RT);
         if (tensorRtReason != null) {
-            if (options.fallback() == GpuOptions.Fallback.NONE) {
-                throw GpuLibraries.failure(model, "TensorRT", tensorRtReason);
+            if (!replaceable || options.fallback() == GpuOptions.Fallback.NONE) {
+                throw GpuLibraries.failure(model, "TensorRT", tensorRtReason, replaceable);
             }
             fellBack(gpu, "TensorRT", "CUDA", tensorRtReason);
             tensorRt = null;

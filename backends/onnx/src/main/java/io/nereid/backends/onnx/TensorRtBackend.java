@@ -116,7 +116,7 @@ public final class TensorRtBackend implements Backend {
             others.add(GpuOptions.FALLBACK);
         }
         PlanRules.checkOptions(config, others, tensorRt.keySet(), GpuOptions.PLUGIN_LIBRARIES);
-        return new GpuOptions(Map.of(), Map.copyOf(tensorRt), GpuOptions.Fallback.NONE);
+        return new GpuOptions(Map.of(), Map.copyOf(tensorRt), GpuOptions.Fallback.NEVER);
     }
 
     @Override

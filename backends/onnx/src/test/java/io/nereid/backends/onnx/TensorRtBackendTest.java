@@ -304,9 +304,9 @@ class TensorRtBackendTest {
         BACKEND.check(own);
         assertThat(TensorRtBackend.options(own))
                 .isEqualTo(new GpuOptions(
-                        Map.of(), Map.of("trt_extra_plugin_lib_paths", "/models/m/a.so"), GpuOptions.Fallback.NONE));
+                        Map.of(), Map.of("trt_extra_plugin_lib_paths", "/models/m/a.so"), GpuOptions.Fallback.NEVER));
         assertThat(TensorRtBackend.options(config()))
-                .isEqualTo(new GpuOptions(Map.of(), Map.of(), GpuOptions.Fallback.NONE));
+                .isEqualTo(new GpuOptions(Map.of(), Map.of(), GpuOptions.Fallback.NEVER));
         Map<String, String> merged =
                 GpuSessions.withCommon(Map.of("trt_extra_plugin_lib_paths", "/models/m/a.so"), "/opt/b.so;/opt/c.so");
         assertThat(merged)
