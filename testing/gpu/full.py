@@ -211,7 +211,11 @@ def main():
         rows = random.normal(0, 1, (BATCH,) + shape).astype("float32")
         for provider in providers:
             place = folder / "models" / f"{kind.__name__}_{provider}"
-            store(place, provider, model, shape)
+            try:
+                store(place, provider, model, shape)
+            except (ImportError, RuntimeError) as error:
+                # The server then has no such model, which is a row that has failed.
+                print(f"{place.name}: {error}", file=sys.stderr)
         file = folder / f"{kind.__name__}.onnx"
         onnx.save(model, file)
         expected = onnxruntime.InferenceSession(str(file), providers=[NAMES["cpu"]]).run(None, {"IN": rows})[0]

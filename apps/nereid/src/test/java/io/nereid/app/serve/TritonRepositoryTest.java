@@ -257,7 +257,7 @@ class TritonRepositoryTest {
     void aPlanOfTensorRtWithoutAGpuSaysThatItNeedsOne() throws Exception {
         assertThat(server.post("/v2/repository/index", "{}").body())
                 .contains("model planned: backend 'tensorrt' runs on GPUs only, and server does not support GPUs");
-        assertThat(infer("planned", "", input("A", 5)).statusCode()).isEqualTo(400);
+        assertThat(infer("planned", "", input("A", 5)).statusCode()).isEqualTo(404);
         assertThat(infer("parts", "", input("INPUT0", 5)).statusCode()).isEqualTo(200);
     }
 
