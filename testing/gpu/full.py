@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of testing/gpu/full.sh: python3 full.py NEREID FOLDER PROVIDER...
 
-Makes two ONNX models, serves each with each provider (cpu, cuda, tensorrt), and prints a table: the greatest difference of the answers to those of
+Makes two ONNX models, serves each with each provider (cpu, cuda, tensorrt, and plan: compiled by TensorRT's Python package before), and prints a table: the greatest difference of the answers to those of
 the processor, what the instances run on, and the throughput beside a loop of ONNX Runtime in Python with the same provider.
 """
 
@@ -22,16 +22,19 @@ from onnx import TensorProto, helper, numpy_helper
 
 BATCH = 32
 SECONDS = 5
-NAMES = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider"}
+NAMES = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider", "tensorrt": "TensorrtExecutionProvider", "plan": "TensorrtExecutionProvider"}
 # The greatest difference to the processor: TensorRT and CUDA may compute products of 32-bit floats in TF32.
-MOST = {"cpu": 1e-5, "cuda": 2e-2, "tensorrt": 2e-2}
-LEAST = {"cpu": 0.0, "cuda": 0.9, "tensorrt": 0.9}
+MOST = {"cpu": 1e-5, "cuda": 2e-2, "tensorrt": 2e-2, "plan": 2e-2}
+# What a provider is called in nereid.execution_providers.
+PLACES = {"plan": "tensorrt"}
+LEAST = {"cpu": 0.0, "cuda": 0.9, "tensorrt": 0.9, "plan": 0.0}
 OPTIONS = {
     "cpu": "instance_group [{ kind: KIND_CPU count: 1 }]",
     "cuda": "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]\n"
     'optimization { execution_accelerators { gpu_execution_accelerator: [{ name: "cuda" }] } }',
     "tensorrt": "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]\n"
     'optimization { execution_accelerators { gpu_execution_accelerator: [{ name: "tensorrt" }] } }',
+    "plan": "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]",
 }
 
 
@@ -68,6 +71,41 @@ def graph(name, nodes, weights, inside, outside):
         weights,
     )
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def plan(model, shape):
+    """The bytes of a TensorRT plan for batches of one to BATCH rows."""
+    import tensorrt
+
+    log = tensorrt.Logger(tensorrt.Logger.WARNING)
+    builder = tensorrt.Builder(log)
+    network = builder.create_network(0)
+    parser = tensorrt.OnnxParser(network, log)
+    if not parser.parse(model.SerializeToString()):
+        raise RuntimeError(f"TensorRT cannot read the ONNX model: {parser.get_error(0)}")
+    config = builder.create_builder_config()
+    profile = builder.create_optimization_profile()
+    profile.set_shape("IN", (1,) + shape, (BATCH,) + shape, (BATCH,) + shape)
+    config.add_optimization_profile(profile)
+    compiled = builder.build_serialized_network(network, config)
+    if compiled is None:
+        raise RuntimeError("TensorRT cannot compile the ONNX model")
+    return bytes(compiled)
+
+
+def store(place, provider, model, shape):
+    """Writes a model and its configuration."""
+    (place / "1").mkdir(parents=True, exist_ok=True)
+    start = f"max_batch_size: {BATCH}\n{OPTIONS[provider]}\n"
+    if provider != "plan":
+        onnx.save(model, place / "1" / "model.onnx")
+        (place / "config.pbtxt").write_text(f'backend: "onnxruntime"\n{start}')
+        return
+    (place / "1" / "model.plan").write_bytes(plan(model, shape))
+    outside = model.graph.output[0].type.tensor_type.shape.dim[1].dim_value
+    tensors = [("input", "IN", shape), ("output", "OUT", (outside,))]
+    lines = [f'{side} {{ name: "{name}" data_type: TYPE_FP32 dims: {list(dims)} }}\n' for side, name, dims in tensors]
+    (place / "config.pbtxt").write_text('platform: "tensorrt_plan"\n' + start + "".join(lines))
 
 
 class Server:
@@ -173,10 +211,13 @@ def main():
         rows = random.normal(0, 1, (BATCH,) + shape).astype("float32")
         for provider in providers:
             place = folder / "models" / f"{kind.__name__}_{provider}"
-            (place / "1").mkdir(parents=True, exist_ok=True)
-            onnx.save(model, place / "1" / "model.onnx")
-            (place / "config.pbtxt").write_text(f'backend: "onnxruntime"\nmax_batch_size: {BATCH}\n{OPTIONS[provider]}\n')
-        file = folder / "models" / f"{kind.__name__}_{providers[0]}" / "1" / "model.onnx"
+            try:
+                store(place, provider, model, shape)
+            except (ImportError, RuntimeError) as error:
+                # The server then has no such model, which is a row that has failed.
+                print(f"{place.name}: {error}", file=sys.stderr)
+        file = folder / f"{kind.__name__}.onnx"
+        onnx.save(model, file)
         expected = onnxruntime.InferenceSession(str(file), providers=[NAMES["cpu"]]).run(None, {"IN": rows})[0]
         server = Server(nereid, folder / "models", folder / f"server-{kind.__name__}.log")
         try:
@@ -187,7 +228,7 @@ def main():
                     runs, plain = served(server, name, rows), loop(file, provider, rows)
                     config = json.loads(server.get(f"/v2/models/{name}/config")[1])
                     on = config.get("parameters", {}).get("nereid.execution_providers", {}).get("string_value", "cpu")
-                    right = difference <= MOST[provider] and runs >= LEAST[provider] * plain and (provider == "cpu" or f": {provider}" in on)
+                    right = difference <= MOST[provider] and runs >= LEAST[provider] * plain and (provider == "cpu" or f": {PLACES.get(provider, provider)}" in on)
                     measured = f"{difference:.1e} | {runs:.0f} of {plain:.0f} runs/s, {runs / plain:.2f} | {on}"
                 except (RuntimeError, OSError) as error:
                     right, measured = False, f"{error} | | "

@@ -5,7 +5,7 @@
 #   testing/gpu/full.sh FOLDER
 #
 # Checks ONNX models on a GPU, on a machine with one and with network: installs the plugins cuda and onnxruntime-cuda (742 MB) and Python's packages
-# (some GB: ONNX Runtime's, CUDA's and TensorRT's libraries) into FOLDER, serves models on processors, CUDA and TensorRT, compares the answers and the
+# (some GB: ONNX Runtime's, CUDA's and TensorRT's libraries) into FOLDER, serves models on processors, CUDA and TensorRT, and as plans of TensorRT, compares the answers and the
 # throughput, and prints a table. Exits with 0 when all has passed, 1 when something has not, 77 without a GPU: nothing was installed or checked
 # then. FULL_PROVIDERS=cpu runs the same on processors, without the plugins, to test the script itself. FULL_PYTHON names a Python that has numpy, onnx and
 # onnxruntime already; then nothing is installed for Python.
@@ -13,7 +13,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 folder=${1:?usage: full.sh FOLDER}
-providers=${FULL_PROVIDERS:-cpu cuda tensorrt}
+providers=${FULL_PROVIDERS:-cpu cuda tensorrt plan}
 
 if [ "$providers" != cpu ]; then
     command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU ' || {

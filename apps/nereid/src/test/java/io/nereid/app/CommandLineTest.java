@@ -180,6 +180,25 @@ class CommandLineTest {
         assertThat(err.toString()).contains("--assume-gpus 'many' is not valid (expected: N or N:MAJOR.MINOR");
     }
 
+    @Test
+    void validateDecidesAboutPlansAsTheirLoadWould(@TempDir Path dir) throws Exception {
+        Path model = Files.createDirectories(dir.resolve("m/1")).getParent();
+        Files.writeString(model.resolve("1/model.plan"), "ftrt");
+        assertThat(run("validate", dir.toString())).isEqualTo(1);
+        assertThat(out.toString())
+                .contains("model m: backend 'tensorrt' runs on GPUs only, and server does not support GPUs");
+        Files.writeString(
+                model.resolve("config.pbtxt"), "platform: \"tensorrt_plan\"\ninstance_group { profile: \"1\" }");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "1")).isEqualTo(1);
+        assertThat(out.toString()).contains("config.pbtxt:2:27").contains("has profile '1' (expected: 0)");
+        Files.writeString(model.resolve("config.pbtxt"), "platform: \"tensorrt_plan\"\n");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "1")).isEqualTo(1);
+        assertThat(out.toString()).contains("its GPU build is the plugin onnxruntime-cuda");
+        Files.writeString(model.resolve("config.pbtxt"), "backend: \"tensorrt\"\ninstance_group { kind: KIND_CPU }");
+        assertThat(run("validate", dir.toString(), "--assume-gpus", "1")).isEqualTo(1);
+        assertThat(out.toString()).contains("has kind KIND_CPU but backend 'tensorrt' runs on GPUs only");
+    }
+
     private static String listed(Path dir, String name, String more) {
         return "config { name: '" + name + "' base_path: '" + dir.resolve(name) + "' model_platform: 'tensorflow' "
                 + more + " }\n";

@@ -90,6 +90,24 @@ public interface Backend {
     }
 
     /**
+     * Whether models of this backend run on GPUs alone. A model of such a backend whose instances would be on processors fails
+     * with the reason, before {@link #load} is called. False by default.
+     */
+    default boolean needsGpu() {
+        return false;
+    }
+
+    /**
+     * Checks what a configuration alone shows. The server calls it where it validates configurations without loading models;
+     * {@link #load} must check the same. Loads no library and reads no file. The default accepts everything.
+     *
+     * @param config the configuration, with groups that are placed as those that {@link #load} gets
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a wrong value, UNIMPLEMENTED for what this backend does not
+     *     have
+     */
+    default void check(ModelConfig config) {}
+
+    /**
      * Loads a model version. Checks the configuration against the model and fills in the settings that it leaves open.
      * May take long; called on a load thread.
      *

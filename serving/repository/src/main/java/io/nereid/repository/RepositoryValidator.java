@@ -15,7 +15,6 @@ import io.nereid.repository.layout.StoredModel.ModelEntry;
 import io.nereid.repository.layout.StoredModel.Version;
 import io.nereid.repository.polling.AspiredVersionsEmitter;
 import io.nereid.repository.problem.Problem;
-import io.nereid.spi.config.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -94,14 +93,14 @@ public final class RepositoryValidator {
         return List.copyOf(problems);
     }
 
-    /** Whether the instances of a model can be where its configuration wants them. */
+    /** Whether the instances of a model can be where its configuration wants them, and what its backend has to say about it. */
     private List<Problem> placement(RepositoryLayout layout, ModelEntry entry, StoredModel model) {
         Backend backend = model.backend();
         if (backend == null || model.hasErrors()) {
             return List.of();
         }
         try {
-            ModelConfig unused = InstanceGroupResolver.resolve(model.config(), backend, gpus);
+            backend.check(InstanceGroupResolver.resolve(model.config(), backend, gpus));
             return List.of();
         } catch (ServingException e) {
             Path file = layout.configuration(entry);

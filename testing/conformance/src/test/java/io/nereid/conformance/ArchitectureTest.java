@@ -78,7 +78,7 @@ class ArchitectureTest {
             observe spi backend device
         serving/engine | io.nereid.engine | . options | base tensor observe protobuf-lite spi backend device tfdata \
             lifecycle scheduling repository
-        backends/onnx | io.nereid.backends.onnx | . | base tensor observe spi device backend
+        backends/onnx | io.nereid.backends.onnx | . | base tensor observe protobuf-lite spi device backend
         backends/java | io.nereid.backends.java | . | base tensor observe spi backend
         backends/tokenizer | io.nereid.backends.tokenizer | . | base tensor observe spi backend
         backends/huggingface | io.nereid.backends.huggingface | . | base tensor json observe protobuf-lite spi backend \

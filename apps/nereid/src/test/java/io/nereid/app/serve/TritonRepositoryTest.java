@@ -101,8 +101,11 @@ class TritonRepositoryTest {
         archive(dir.resolve("models/exported/1/model.pt2"), "model/models/model.json");
         add("compiled", "backend: \"pytorch\"\nplatform: \"torch_aoti\"\n");
         archive(dir.resolve("models/compiled/1/model.pt2"), "data/aotinductor/model/c0de.so");
+        Files.writeString(
+                Files.createDirectories(dir.resolve("models/planned/1")).resolve("model.plan"), "ftrt");
         server = new ServeProcess(
                         dir.resolve("cache"),
+                        "--backend-config=tensorrt,plugins=/opt/layers.so",
                         "--model-repository=" + dir.resolve("models"),
                         "--exit-on-error=false",
                         "--model-control-mode=explicit",
@@ -248,6 +251,14 @@ class TritonRepositoryTest {
         try (ServeProcess lone = new ServeProcess(dir.resolve("cache"), alone.toString())) {
             lone.until(line -> line.contains("torch.onnx.export(torch.export.load('" + alone + "')"));
         }
+    }
+
+    @Test
+    void aPlanOfTensorRtWithoutAGpuSaysThatItNeedsOne() throws Exception {
+        assertThat(server.post("/v2/repository/index", "{}").body())
+                .contains("model planned: backend 'tensorrt' runs on GPUs only, and server does not support GPUs");
+        assertThat(infer("planned", "", input("A", 5)).statusCode()).isEqualTo(404);
+        assertThat(infer("parts", "", input("INPUT0", 5)).statusCode()).isEqualTo(200);
     }
 
     @Test

@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ConfigCompletion {
     private final ModelConfig config;
+    private final String backend;
     private final List<TensorBinding> inputs;
     private final List<TensorBinding> outputs;
 
@@ -34,12 +35,18 @@ final class ConfigCompletion {
     /**
      * Constructor.
      *
+     * @param backend the name of the backend
      * @param defaulted inputs with a default value. ONNX Runtime's Java API does not list them, so they cannot be fed;
      *     the set is for the error message only
      */
     ConfigCompletion(
-            ModelConfig config, List<TensorBinding> inputs, List<TensorBinding> outputs, Set<String> defaulted) {
+            ModelConfig config,
+            String backend,
+            List<TensorBinding> inputs,
+            List<TensorBinding> outputs,
+            Set<String> defaulted) {
         this.config = config;
+        this.backend = backend;
         this.defaulted = defaulted;
         this.inputs = inputs;
         this.outputs = outputs;
@@ -67,7 +74,7 @@ final class ConfigCompletion {
         }
         ModelConfig complete = config.completed(
                 config.platform().isEmpty() ? OnnxBackend.PLATFORM : config.platform(),
-                OnnxBackend.NAME,
+                backend,
                 maxBatchSize,
                 fill ? inputs(batched) : inGraphOrder(config.inputs(), inputs),
                 fill ? outputs(batched) : inGraphOrder(config.outputs(), outputs),

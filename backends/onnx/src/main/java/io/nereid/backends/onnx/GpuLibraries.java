@@ -233,15 +233,21 @@ final class GpuLibraries {
         return list + " not found or not loadable in " + folders + DETAIL + text;
     }
 
-    /** FAILED_PRECONDITION for a model whose provider cannot be used. */
-    static ServingException failure(String model, String provider, String reason) {
+    /**
+     * FAILED_PRECONDITION for a model whose provider cannot be used.
+     *
+     * @param replaceable whether a parameter of the model allows another provider
+     */
+    static ServingException failure(String model, String provider, String reason, boolean replaceable) {
         return ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
                 "model '" + model + "' needs ONNX Runtime's execution provider " + provider + ", which cannot be used: "
                         + reason,
                 "install what is missing (CUDA " + CUDA_MAJOR + " and cuDNN 9, for TensorRT also TensorRT 10; PyPI's"
-                        + " packages do) or add its folder to LD_LIBRARY_PATH; '" + GpuOptions.FALLBACK
-                        + "' of the model's parameters allows another provider");
+                        + " packages do) or add its folder to LD_LIBRARY_PATH"
+                        + (replaceable
+                                ? "; '" + GpuOptions.FALLBACK + "' of the model's parameters allows another provider"
+                                : ""));
     }
 
     /** The version of TensorRT, as the file of its library has it; empty when it is not known. */

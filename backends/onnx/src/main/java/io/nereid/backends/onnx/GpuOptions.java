@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
+import io.nereid.backends.onnx.engine.EngineCache;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -30,7 +31,7 @@ record GpuOptions(Map<String, String> cuda, @Nullable Map<String, String> tensor
     static final String FALLBACK = "nereid.gpu_fallback";
 
     static final String CACHE_ENABLE = "trt_engine_cache_enable";
-    static final String CACHE_PATH = "trt_engine_cache_path";
+    static final String CACHE_PATH = EngineCache.DIRECTORY_OPTION;
     static final String TIMING_ENABLE = "trt_timing_cache_enable";
     static final String TIMING_PATH = "trt_timing_cache_path";
     static final String CALIBRATION_TABLE = "trt_int8_calibration_table_name";
@@ -39,6 +40,8 @@ record GpuOptions(Map<String, String> cuda, @Nullable Map<String, String> tensor
 
     /** What replaces an execution provider that cannot be loaded. */
     enum Fallback {
+        /** The load fails, and nothing in the configuration can change that. */
+        NEVER,
         /** The load fails. */
         NONE,
         /** CUDA for TensorRT; without CUDA the load fails. */

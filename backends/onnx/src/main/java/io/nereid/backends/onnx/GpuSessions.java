@@ -6,6 +6,7 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtProvider;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
+import io.nereid.backends.onnx.engine.EngineCache;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.device.Device;
@@ -41,6 +42,9 @@ final class GpuSessions {
     private final Path engines;
     private final @Nullable Devices devices;
 
+    /** The libraries of layers that all plans may have, which the operator names; null for none. */
+    private final @Nullable String common;
+
     private final Map<Integer, OnnxSession> sessions = new TreeMap<>();
     private final Map<Integer, String> notes = new TreeMap<>();
 
@@ -71,6 +75,7 @@ final class GpuSessions {
         this.base = base;
         this.engines = engines;
         this.devices = context.devices();
+        this.common = context.settings().get(TensorRtBackend.PLUGINS);
     }
 
     /**
@@ -107,10 +112,11 @@ final class GpuSessions {
     }
 
     private OnnxSession open(int gpu) throws OrtException {
+        boolean replaceable = options.fallback() != GpuOptions.Fallback.NEVER;
         String cudaReason = libraries.unusable(OrtProvider.CUDA);
         if (cudaReason != null) {
             if (options.fallback() != GpuOptions.Fallback.CPU) {
-                throw GpuLibraries.failure(model, "CUDA", cudaReason);
+                throw GpuLibraries.failure(model, "CUDA", cudaReason, replaceable);
             }
             fellBack(gpu, "CUDA", "processors", cudaReason);
             OnnxSession there = sessions.get(OnnxModel.PROCESSORS);
@@ -122,8 +128,8 @@ final class GpuSessions {
         Map<String, String> tensorRt = options.tensorRt();
         String tensorRtReason = tensorRt == null ? null : libraries.unusable(OrtProvider.TENSOR_RT);
         if (tensorRtReason != null) {
-            if (options.fallback() == GpuOptions.Fallback.NONE) {
-                throw GpuLibraries.failure(model, "TensorRT", tensorRtReason);
+            if (!replaceable || options.fallback() == GpuOptions.Fallback.NONE) {
+                throw GpuLibraries.failure(model, "TensorRT", tensorRtReason, replaceable);
             }
             fellBack(gpu, "TensorRT", "CUDA", tensorRtReason);
             tensorRt = null;
@@ -142,8 +148,8 @@ final class GpuSessions {
     }
 
     private OnnxSession withTensorRt(int gpu, Map<String, String> given) throws OrtException {
-        Map<String, String> tensorRt = new LinkedHashMap<>(given);
-        checkPlugins(tensorRt.get(GpuOptions.PLUGIN_LIBRARIES));
+        checkPlugins(given.get(GpuOptions.PLUGIN_LIBRARIES));
+        Map<String, String> tensorRt = withCommon(given, common);
         boolean caches = "1".equals(tensorRt.get(GpuOptions.CACHE_ENABLE));
         boolean timings = "1".equals(tensorRt.get(GpuOptions.TIMING_ENABLE));
         String table = tensorRt.get(GpuOptions.CALIBRATION_TABLE);
@@ -178,6 +184,15 @@ final class GpuSessions {
                     "check the directory in '" + GpuOptions.CACHE_PATH + "'",
                     e);
         }
+    }
+
+    /** A copy of options of TensorRT, with the libraries of layers that all models have before those of the model. */
+    static Map<String, String> withCommon(Map<String, String> given, @Nullable String libraries) {
+        Map<String, String> all = new LinkedHashMap<>(given);
+        if (libraries != null) {
+            all.merge(GpuOptions.PLUGIN_LIBRARIES, libraries, (own, before) -> before + ";" + own);
+        }
+        return all;
     }
 
     /** What an engine depends on beside the model. */

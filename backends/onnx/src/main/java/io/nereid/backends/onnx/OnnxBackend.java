@@ -132,7 +132,6 @@ public final class OnnxBackend implements Backend {
         int defaultMaxBatchSize = defaultMaxBatchSize(context.settings());
         GpuOptions options = GpuOptions.read(config);
         List<Integer> gpus = ExecutionProviders.gpus(config);
-        boolean processors = ExecutionProviders.onProcessors(config);
         OrtSettings settings = OrtSettings.read(
                 config.parameters(),
                 config.optimization().graphLevel(),
@@ -140,14 +139,39 @@ public final class OnnxBackend implements Backend {
                 context.settings(),
                 !gpus.isEmpty());
         OnnxFile file = OnnxFile.find(source, config.modelFile());
-        OrtRuntime engine = started();
-        ExecutionProviders placement =
-                ExecutionProviders.of(source, config, options, OrtEnvironment.getAvailableProviders());
         if (gpus.isEmpty() && !config.optimization().gpuAccelerators().isEmpty()) {
             LOG.warn(
                     "model '{}' has accelerators for GPUs and runs on processors, where they are without effect",
                     config.name());
         }
+        try {
+            return open(source, config, context, NAME, file, options, settings, defaultMaxBatchSize);
+        } catch (OrtException e) {
+            throw OrtErrors.loading(config.name(), file.path(), e);
+        }
+    }
+
+    /**
+     * Opens the sessions of a model and completes its configuration.
+     *
+     * @param backend the name of the backend that the model belongs to
+     * @param file the ONNX model, which may be removed afterwards when no instance runs on processors
+     * @throws OrtException when ONNX Runtime rejects the model
+     */
+    BackendModel open(
+            ModelLocation source,
+            ModelConfig config,
+            BackendContext context,
+            String backend,
+            OnnxFile file,
+            GpuOptions options,
+            OrtSettings settings,
+            int defaultMaxBatchSize)
+            throws OrtException {
+        OrtRuntime engine = started();
+        boolean processors = ExecutionProviders.onProcessors(config);
+        ExecutionProviders placement =
+                ExecutionProviders.of(source, config, options, OrtEnvironment.getAvailableProviders());
         GpuSessions opened = new GpuSessions(
                 config.name(),
                 engine,
@@ -159,12 +183,7 @@ public final class OnnxBackend implements Backend {
                 placement,
                 library.engines(),
                 context);
-        Map<Integer, OnnxSession> sessions;
-        try {
-            sessions = opened.open(gpus, processors);
-        } catch (OrtException e) {
-            throw OrtErrors.loading(config.name(), file.path(), e);
-        }
+        Map<Integer, OnnxSession> sessions = opened.open(ExecutionProviders.gpus(config), processors);
         boolean loaded = false;
         try {
             OrtSession graph = sessions.values().iterator().next().session();
@@ -172,7 +191,7 @@ public final class OnnxBackend implements Backend {
             List<TensorBinding> outputs = TensorBinding.outputs(graph, file);
             int instances = Math.max(1, context.cores() / settings.intraThreads());
             ModelConfig complete = new ConfigCompletion(
-                            config, inputs, outputs, file.facts().defaultedInputs())
+                            config, backend, inputs, outputs, file.facts().defaultedInputs())
                     .complete(context.autoComplete(), defaultMaxBatchSize, instances);
             WideRuns<OnnxSession> wide =
                     processors ? wideRuns(config.name(), engine, file, settings, placement, context) : null;
@@ -187,13 +206,16 @@ public final class OnnxBackend implements Backend {
                     wide);
             loaded = true;
             return model;
-        } catch (OrtException e) {
-            throw OrtErrors.loading(config.name(), file.path(), e);
         } finally {
             if (!loaded) {
                 Set.copyOf(sessions.values()).forEach(OnnxSession::drop);
             }
         }
+    }
+
+    /** The version of TensorRT that is loaded, as the file of its library has it; empty when it is not known. */
+    String tensorRtVersion() {
+        return gpuLibraries.tensorRtVersion();
     }
 
     /** The configuration with what a model with GPUs runs on. */

@@ -91,10 +91,10 @@ final class OnnxModel implements BackendModel {
         return TRAITS;
     }
 
-    /** {@inheritDoc} Nothing is made for a number of rows. */
+    /** {@inheritDoc} Nothing is made for a number of rows, except a plan of TensorRT. */
     @Override
     public boolean acceptsMaxBatchSize(int rows) {
-        return true;
+        return !config.backend().equals(TensorRtBackend.NAME);
     }
 
     /** {@inheritDoc} It runs on processors, or, where the model has no session there, on its first GPU. */

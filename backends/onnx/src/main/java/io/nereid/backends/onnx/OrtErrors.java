@@ -65,7 +65,8 @@ final class OrtErrors {
         boolean rejected = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT
                 || (lower.contains("while running ")
                         && !lower.contains("cuda failure")
-                        && !lower.contains("cudnn failure"));
+                        && !lower.contains("cudnn failure")
+                        && !lower.contains("enqueue failed"));
         return ServingException.wrap(
                 rejected ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
                 rejected

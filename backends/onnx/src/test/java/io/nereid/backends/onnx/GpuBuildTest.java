@@ -113,13 +113,16 @@ class GpuBuildTest {
 
     @Test
     void theMessageNamesWhatIsMissing() {
-        ServingException failure = GpuLibraries.failure("m", "CUDA", "libcublas.so.12 (nvidia-cublas-cu12) not found");
+        ServingException failure =
+                GpuLibraries.failure("m", "CUDA", "libcublas.so.12 (nvidia-cublas-cu12) not found", true);
         assertThat(failure.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(failure.describe())
                 .contains("model 'm' needs ONNX Runtime's execution provider CUDA")
                 .contains("libcublas.so.12 (nvidia-cublas-cu12) not found")
                 .contains("LD_LIBRARY_PATH")
                 .contains("nereid.gpu_fallback");
+        assertThat(GpuLibraries.failure("m", "TensorRT", "absent", false).describe())
+                .endsWith("add its folder to LD_LIBRARY_PATH)");
     }
 
     @Test

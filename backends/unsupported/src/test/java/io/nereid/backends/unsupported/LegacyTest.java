@@ -57,63 +57,32 @@ class LegacyTest {
                 .map(p -> p.get().name())
                 .sorted()
                 .toList();
-        assertThat(names).contains("keras", "tensorrt");
-    }
-
-    @Test
-    void plansAreRefusedWithWhatTheMachineLacks() throws IOException {
-        put("model.plan", "ftrt\0\0\0\0 and more");
-        Path root = Files.createDirectories(directory.resolve("root"));
-        ServingException e = rejected(new TensorrtBackend(root, ""), "");
-        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
-        assertThat(e.getMessage())
-                .contains("'model.plan' is a TensorRT plan")
-                .contains("does not have NVIDIA's driver (libcuda.so.1) and TensorRT's runtime (libnvinfer.so)");
-        assertThat(e.remedy()).contains("model.onnx").contains("gpu_execution_accelerator");
-
-        Path usr = Files.createDirectories(root.resolve("usr/lib/x86_64-linux-gnu"));
-        Files.createFile(usr.resolve("libcuda.so.1"));
-        assertThat(rejected(new TensorrtBackend(root, ""), "").getMessage())
-                .endsWith("this machine does not have TensorRT's runtime (libnvinfer.so)");
-        Path own = Files.createDirectories(directory.resolve("own"));
-        Files.createFile(own.resolve("libnvinfer.so.10"));
-        assertThat(rejected(new TensorrtBackend(root, own.toString()), "").getMessage())
-                .endsWith("this server does not run plans");
-    }
-
-    @Test
-    void enginesUnderOtherNamesAreFound() throws IOException {
-        put("yolo.engine", "ptrt....");
-        assertThat(rejected(new TensorrtBackend(), "").getMessage()).contains("'yolo.engine' is a TensorRT plan");
-        assertThat(rejected(new TensorrtBackend(), "yolo.engine").getMessage())
-                .contains("'yolo.engine' is a TensorRT plan");
-        put("other.engine", "something else");
-        assertThat(rejected(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin like one");
+        assertThat(names).contains("keras");
     }
 
     @Test
     void anOnnxModelBesideIsPointedOut() throws IOException {
-        put("model.plan", "ftrt");
+        put("model.keras", "PK");
         put("model.onnx", "onnx");
-        assertThat(rejected(new TensorrtBackend(), "").remedy()).contains("backend: \"onnxruntime\"'");
+        assertThat(rejected(new KerasBackend(), "").remedy()).contains("backend: \"onnxruntime\"'");
     }
 
     @Test
     void filesThatAreNoModelsAreCalledSo() throws IOException {
-        put("model.plan", "");
-        assertThat(rejected(new TensorrtBackend(), "").getMessage()).contains("empty (0 bytes)");
-        put("model.plan", "version https://git-lfs.github.com/spec/v1\n");
-        ServingException e = rejected(new TensorrtBackend(), "");
+        put("model.keras", "");
+        assertThat(rejected(new KerasBackend(), "").getMessage()).contains("empty (0 bytes)");
+        put("model.keras", "version https://git-lfs.github.com/spec/v1\n");
+        ServingException e = rejected(new KerasBackend(), "");
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("Git LFS pointer");
     }
 
     @Test
     void aBackendChosenForNothingSaysWhatItLooksFor() {
-        ServingException e = rejected(new TensorrtBackend(), "");
+        ServingException e = rejected(new KerasBackend(), "");
         assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("does not contain any of model.plan");
-        assertThat(rejected(new TensorrtBackend(), "../../x").getMessage()).contains("does not contain any of");
+        assertThat(e.getMessage()).contains("does not contain any of model.keras");
+        assertThat(rejected(new KerasBackend(), "../../x").getMessage()).contains("does not contain any of");
     }
 
     private void archive(String name, String... entries) throws IOException {

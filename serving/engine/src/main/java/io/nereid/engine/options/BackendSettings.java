@@ -27,11 +27,12 @@ public final class BackendSettings {
 
     /**
      * The settings of Triton's backends that have no counterpart: memory of GPUs, versions of libraries, queues and threads of
-     * processes. See the documents of its tensorflow_backend and the source of its python_backend.
+     * processes. See the documents of its tensorflow_backend and tensorrt_backend and the source of its python_backend.
      */
     private static final Map<String, Set<String>> TRITON = Map.of(
             "tensorflow", Set.of("allow-soft-placement", "gpu-memory-fraction", "version"),
-            "python", Set.of("shm_message_queue_size", "thread-pool-size"));
+            "python", Set.of("shm_message_queue_size", "thread-pool-size"),
+            "tensorrt", Set.of("coalesce-request-input", "execution-policy"));
 
     /** Backends of Triton that this server does not have; their settings are for models that it refuses by name. */
     private static final Set<String> ABSENT =

@@ -20,9 +20,12 @@ final class InstanceGroupReader {
     private static final int MAX_INSTANCES = 1024;
 
     private final ConfigReadContext scope;
+    private final boolean plan;
 
-    InstanceGroupReader(ConfigReadContext scope) {
+    /** @param plan whether the model is a plan of TensorRT */
+    InstanceGroupReader(ConfigReadContext scope, boolean plan) {
         this.scope = scope;
+        this.plan = plan;
     }
 
     List<InstanceGroup> read(List<Value> given) {
@@ -59,7 +62,18 @@ final class InstanceGroupReader {
                 }
             }
         }
-        if (g.has("profile")) {
+        if (plan) {
+            for (Value v : g.all("profile")) {
+                if (!v.text().equals("0")) {
+                    error(
+                            v.at(),
+                            who + "has profile '" + v.text()
+                                    + "' (expected: 0), ONNX Runtime runs a plan with its first"
+                                    + " optimization profile",
+                            "compile the plan with the shapes of this profile as the first one");
+                }
+            }
+        } else if (g.has("profile")) {
             error(
                     g.place("profile"),
                     who + "specifies profile field which is only supported for TensorRT models",

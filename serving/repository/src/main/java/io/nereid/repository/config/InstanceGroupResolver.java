@@ -21,6 +21,9 @@ import org.jspecify.annotations.Nullable;
  * on all of them. Stateless.
  */
 public final class InstanceGroupResolver {
+    private static final String NEEDS_GPU = "serve it on a machine with a GPU, its driver and the plugins for"
+            + " GPUs, or serve the model in a format that runs on processors, such as ONNX";
+
     private InstanceGroupResolver() {}
 
     /**
@@ -29,7 +32,7 @@ public final class InstanceGroupResolver {
      * runs on processors still has none: its backend decides how many there are.
      *
      * @throws ServingException INVALID_ARGUMENT when a group demands a GPU that is not there, or that the backend cannot
-     *     use, and when the GPUs of a model need different files
+     *     use, when the GPUs of a model need different files, and when the backend runs on GPUs alone and a group is not on one
      */
     public static ModelConfig resolve(ModelConfig config, Backend backend, GpuInventory gpus) {
         if (config.ensemble() != null) {
@@ -39,6 +42,9 @@ public final class InstanceGroupResolver {
         boolean wanted = config.instanceGroups().isEmpty()
                 || config.instanceGroups().stream().anyMatch(g -> g.kind() == Kind.GPU || g.kind() == Kind.AUTO);
         String unable = there && wanted ? backend.gpuUnavailableReason() : null;
+        if (backend.needsGpu()) {
+            checkNeeded(config, backend, unable, gpus);
+        }
         List<Integer> all = gpus.usable().stream().map(Device::ordinal).toList();
         if (config.instanceGroups().isEmpty()) {
             if (!there || unable != null) {
@@ -64,6 +70,26 @@ public final class InstanceGroupResolver {
             }
         }
         return filed(config.toBuilder().instanceGroups(List.copyOf(groups)).build(), gpus);
+    }
+
+    /** Rejects a model of a backend for GPUs alone that has a group on processors, or would have one for want of a GPU. */
+    private static void checkNeeded(ModelConfig config, Backend backend, @Nullable String unable, GpuInventory gpus) {
+        String only = "backend '" + backend.name() + "' runs on GPUs only";
+        for (InstanceGroup group : config.instanceGroups()) {
+            if (group.kind() == Kind.CPU || group.kind() == Kind.MODEL) {
+                throw ServingException.invalidArgument(
+                        "instance group " + group.name() + " of model " + config.name() + " has kind KIND_"
+                                + group.kind() + " but " + only,
+                        "use KIND_GPU or KIND_AUTO");
+            }
+        }
+        String reason = !gpus.supported()
+                ? "server does not support GPUs"
+                : gpus.usable().isEmpty() ? "no GPUs are available" : unable;
+        if (reason != null) {
+            throw ServingException.invalidArgument(
+                    "model " + config.name() + ": " + only + ", and " + reason, NEEDS_GPU);
+        }
     }
 
     private static void checkGpu(

@@ -37,6 +37,7 @@ import java.util.stream.Stream;
  */
 public final class ModelConfigReader {
     private static final String PYTHON_FILE = "model.py";
+    private static final String PLAN_FILE = "model.plan";
     private static final Pattern CAPABILITY = Pattern.compile("[0-9]{1,3}\\.[0-9]{1,3}");
 
     private final ConfigReadContext scope;
@@ -178,7 +179,8 @@ public final class ModelConfigReader {
 
     private ModelConfig map(TypedMessage c) {
         int maxBatchSize = maxBatchSize(c);
-        TensorConfigReader io = new TensorConfigReader(scope);
+        boolean plan = isOf(c, "tensorrt", "tensorrt_plan", PLAN_FILE);
+        TensorConfigReader io = new TensorConfigReader(scope, plan);
         DynamicBatchingReader scheduling = new DynamicBatchingReader(scope);
         MiscConfigReader extras = new MiscConfigReader(scope);
         Map<String, List<String>> labels = new LinkedHashMap<>();
@@ -187,7 +189,8 @@ public final class ModelConfigReader {
         platform(c, ensemble);
         exclusions(c);
         extras.objective(c);
-        boolean partial = isPython(c);
+        // A Python model may complete its inputs and outputs when it is loaded.
+        boolean partial = isOf(c, "python", "", PYTHON_FILE);
         ModelConfig config = ModelConfig.builder(scope.model())
                 .platform(ensemble && platform.isEmpty() && c.text("backend").isEmpty() ? "ensemble" : platform)
                 .backend(c.text("backend"))
@@ -209,7 +212,8 @@ public final class ModelConfigReader {
                                 : null)
                 .ensemble(ensemble ? new EnsembleSchedulingReader(scope).read(c) : null)
                 .queue(scheduling.queue(c.message("dynamic_batching").first("default_queue_policy")))
-                .instanceGroups(ensemble ? List.of() : new InstanceGroupReader(scope).read(c.all("instance_group")))
+                .instanceGroups(
+                        ensemble ? List.of() : new InstanceGroupReader(scope, plan).read(c.all("instance_group")))
                 .decoupled(c.message("model_transaction_policy").flag("decoupled"))
                 .responseCache(c.message("response_cache").flag("enable"))
                 .parameters(extras.parameters(c.all("parameters")))
@@ -241,17 +245,18 @@ public final class ModelConfigReader {
         }
     }
 
-    /** Whether the model is a Python model, which may complete its inputs and outputs when it is loaded. */
-    private boolean isPython(TypedMessage c) {
+    /** Whether the model is of a backend, by its name, its platform or, without both, its file. */
+    private boolean isOf(TypedMessage c, String backend, String platform, String modelFile) {
         if (!c.text("backend").isEmpty() || !c.text("platform").isEmpty()) {
-            return c.text("backend").equals("python");
+            return c.text("backend").equals(backend)
+                    || (c.text("backend").isEmpty() && c.text("platform").equals(platform));
         }
         String file = c.text("default_model_filename");
         if (!file.isEmpty()) {
-            return file.equals(PYTHON_FILE);
+            return file.equals(modelFile);
         }
         try (Stream<Path> versions = Files.list(scope.directory())) {
-            return versions.anyMatch(version -> Files.isRegularFile(version.resolve(PYTHON_FILE)));
+            return versions.anyMatch(version -> Files.isRegularFile(version.resolve(modelFile)));
         } catch (IOException | UncheckedIOException e) {
             // A directory that cannot be read is reported where its versions are looked for.
             return false;

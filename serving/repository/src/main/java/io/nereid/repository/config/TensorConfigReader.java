@@ -27,9 +27,12 @@ final class TensorConfigReader {
     static final int MAX_RANK = 32;
 
     private final ConfigReadContext scope;
+    private final boolean plan;
 
-    TensorConfigReader(ConfigReadContext scope) {
+    /** @param plan whether the model is a plan of TensorRT */
+    TensorConfigReader(ConfigReadContext scope, boolean plan) {
         this.scope = scope;
+        this.plan = plan;
     }
 
     /**
@@ -72,7 +75,7 @@ final class TensorConfigReader {
             DataType type = dataType(io, v.at(), who);
             Shape shape = dims(io, v.at(), who);
             Shape reshape = io.has("reshape") ? reshape(io, shape, who, maxBatchSize) : null;
-            tensorRtOnly(io, v.at(), prefix);
+            tensorRtOnly(io, v.at(), prefix, maxBatchSize);
             if (!io.text("label_filename").isEmpty()) {
                 labels(io, name, labels);
             }
@@ -88,7 +91,7 @@ final class TensorConfigReader {
         scope.error(at, message + scope.forModel(), remedy);
     }
 
-    private void tensorRtOnly(TypedMessage io, SourcePosition at, String prefix) {
+    private void tensorRtOnly(TypedMessage io, SourcePosition at, String prefix, int maxBatchSize) {
         String format = io.text("format");
         if ((format.equals("FORMAT_NHWC") || format.equals("FORMAT_NCHW"))
                 && !io.faulty().contains("dims")
@@ -96,17 +99,55 @@ final class TensorConfigReader {
             error(io.place("format"), prefix + "NHWC/NCHW require 3 dims", "give the three dims, or no format");
         }
         if (io.flag("is_shape_tensor")) {
-            error(
+            shapeTensor(
+                    io,
                     io.has("is_shape_tensor") ? io.place("is_shape_tensor") : at,
-                    "shape tensors are only supported for TensorRT platform",
-                    "remove is_shape_tensor, the values are passed as they are");
+                    prefix.contains("output"),
+                    maxBatchSize);
         }
-        if (io.flag("is_non_linear_format_io")) {
+        if (io.flag("is_non_linear_format_io") && plan) {
+            ofPlan(
+                    io.place("is_non_linear_format_io"),
+                    "field 'is_non_linear_format_io' is not supported, ONNX Runtime gives TensorRT tensors in linear formats"
+                            + " only",
+                    "compile the plan with linear formats for inputs and outputs, and remove the field");
+        } else if (io.flag("is_non_linear_format_io")) {
             error(
                     io.place("is_non_linear_format_io"),
                     "Non-linear IO format is only supported for the TensorRT platform",
                     "remove is_non_linear_format_io");
         }
+    }
+
+    /**
+     * Checks a shape tensor, an input whose values decide the shapes of a plan's other tensors. ONNX Runtime reads from the plan that
+     * an input is one, and gives TensorRT its values in memory of the host; it has no such case for outputs.
+     */
+    private void shapeTensor(TypedMessage io, SourcePosition at, boolean output, int maxBatchSize) {
+        String type = io.text("data_type");
+        if (!plan) {
+            error(
+                    at,
+                    "shape tensors are only supported for TensorRT platform",
+                    "remove is_shape_tensor, the values are passed as they are");
+        } else if (output) {
+            ofPlan(
+                    at,
+                    "an output that is a shape tensor is not supported, ONNX Runtime has memory of the GPU for outputs only",
+                    "compile the plan with a copy of the values as the output");
+        } else if (maxBatchSize > 0) {
+            ofPlan(
+                    at,
+                    "a shape tensor is not supported with max_batch_size > 0, the size of the batch is not put before its"
+                            + " values",
+                    "set max_batch_size: 0, and write all dimensions into dims");
+        } else if (!type.equals("TYPE_INT32") && !type.equals("TYPE_INT64")) {
+            ofPlan(at, "a shape tensor has data_type " + type + " (expected: TYPE_INT32 or TYPE_INT64)", null);
+        }
+    }
+
+    private void ofPlan(SourcePosition at, String message, @Nullable String remedy) {
+        scope.error(at, "model " + scope.model() + ": " + message, remedy);
     }
 
     private static boolean lacking(TypedMessage io) {

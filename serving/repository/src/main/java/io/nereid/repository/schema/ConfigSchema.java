@@ -24,8 +24,9 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  *
  * <p>{@link UnsupportedFields} has the reason why a field is not supported, and what to use instead. A few fields that
- * Triton itself accepts for TensorRT only ({@code is_shape_tensor}, {@code is_non_linear_format_io}, {@code profile},
- * {@code use_growable_memory}) are rejected by the readers of their messages, with Triton's texts. The fields without
+ * Triton itself accepts for TensorRT only are decided by the readers of their messages: {@code is_shape_tensor} and {@code profile}, as
+ * far as a plan can have them here, and {@code is_non_linear_format_io} and {@code use_growable_memory}, which are rejected; for
+ * other models all are rejected with Triton's texts. The fields without
  * effect are these:
  *
  * <table>

@@ -55,6 +55,35 @@ class InstanceGroupResolverTest {
         }
     }
 
+    private record OnlyGpuBackend(@Nullable String gpuUnavailableReason) implements Backend {
+        @Override
+        public String name() {
+            return "gpu";
+        }
+
+        @Override
+        public List<String> defaultFiles() {
+            return List.of("model.gpu");
+        }
+
+        @Override
+        public boolean needsGpu() {
+            return true;
+        }
+
+        @Override
+        public void check(ModelConfig config) {
+            if (config.inputs().isEmpty()) {
+                throw ServingException.invalidArgument("no inputs");
+            }
+        }
+
+        @Override
+        public BackendModel load(ModelLocation location, ModelConfig config, BackendContext context) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
     private ModelConfig config(String text) {
         ProblemCollector problems = new ProblemCollector();
         ModelConfig config = ModelConfigReader.read(
@@ -135,6 +164,34 @@ class InstanceGroupResolverTest {
                 .hasMessage("instance group m_0 of model m " + message);
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                " | -1 | model m: backend 'gpu' runs on GPUs only, and server does not support GPUs",
+                "{ } | 0 | model m: backend 'gpu' runs on GPUs only, and no GPUs are available",
+                "{ }, { kind: KIND_CPU } | 2 | instance group m_1 of model m has kind KIND_CPU but backend 'gpu' runs on"
+                        + " GPUs only",
+                "{ kind: KIND_MODEL } | -1 | instance group m_0 of model m has kind KIND_MODEL but backend 'gpu' runs on"
+                        + " GPUs only",
+            })
+    void aModelForGpusAloneHasNoInstanceOnProcessors(@Nullable String groups, int gpus, String message) {
+        ModelConfig given = config(groups == null ? "" : "instance_group [ " + groups + " ]");
+        assertThatThrownBy(() -> InstanceGroupResolver.resolve(
+                        given, new OnlyGpuBackend(null), gpus < 0 ? GpuInventory.NONE : GpuInventory.assumed(gpus)))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.remedy()).isNotBlank())
+                .hasMessage(message);
+    }
+
+    @Test
+    void aBackendForGpusAloneThatCannotUseThemSaysWhy() {
+        assertThatThrownBy(() -> InstanceGroupResolver.resolve(config(""), new OnlyGpuBackend("it lacks a part"), TWO))
+                .hasMessage("model m: backend 'gpu' runs on GPUs only, and it lacks a part");
+        assertThat(names(InstanceGroupResolver.resolve(config(""), new OnlyGpuBackend(null), TWO)))
+                .containsExactly("m_0_gpu0", "m_0_gpu1");
+    }
+
     @Test
     void theFileIsThatOfTheComputeCapability() {
         ModelConfig given = config(
@@ -175,5 +232,10 @@ class InstanceGroupResolverTest {
         assertThat(new RepositoryValidator(List.of(backend)).validate(model))
                 .singleElement()
                 .satisfies(p -> assertThat(p.message()).contains("server does not support GPUs"));
+        // What the backend itself has to say, which it can without loading the model.
+        Files.writeString(directory.resolve("config.pbtxt"), "");
+        assertThat(new RepositoryValidator(List.of(new OnlyGpuBackend(null)), TWO).validate(model))
+                .singleElement()
+                .satisfies(p -> assertThat(p.message()).isEqualTo("no inputs"));
     }
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.backends.onnx;
+package io.nereid.backends.onnx.engine;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -42,8 +42,11 @@ import java.util.stream.Stream;
  * model meanwhile waits, and then finds the engine instead of building it again. A process that ends without closing leaves its directory,
  * whose own lock it then no longer has; the next {@link #open} removes it.
  */
-final class EngineCache implements AutoCloseable {
+public final class EngineCache implements AutoCloseable {
     private static final Logger LOG = System.getLogger(EngineCache.class.getName());
+    /** The option that names the directory. */
+    public static final String DIRECTORY_OPTION = "trt_engine_cache_path";
+
     private static final String WORK = ".work-";
     private static final String IN_USE = "in-use.lock";
 
@@ -71,7 +74,7 @@ final class EngineCache implements AutoCloseable {
      * @param files the model's file and its external weights
      * @param parts the GPU, the versions of the libraries and the options, in a fixed order
      */
-    static String key(List<Path> files, List<String> parts) throws IOException {
+    public static String key(List<Path> files, List<String> parts) throws IOException {
         try {
             MessageDigest digest = MessageDigest.getInstance("SHA-256");
             byte[] buffer = new byte[1 << 16];
@@ -132,7 +135,7 @@ final class EngineCache implements AutoCloseable {
     }
 
     /** Makes a session of a model with the cache's directory. */
-    interface Opener<T> {
+    public interface Opener<T> {
         T open(Path directory) throws Exception;
     }
 
@@ -144,7 +147,7 @@ final class EngineCache implements AutoCloseable {
      * @return what {@code opener} has returned
      * @throws ServingException FAILED_PRECONDITION when the directory cannot be used
      */
-    static <T> Opened<T> open(Path directory, String key, Opener<T> opener) throws Exception {
+    public static <T> Opened<T> open(Path directory, String key, Opener<T> opener) throws Exception {
         Path root = directory.toAbsolutePath().normalize();
         Path file = root.resolve(key + ".lock");
         EngineCache cache;
@@ -183,14 +186,14 @@ final class EngineCache implements AutoCloseable {
      * @param session what was opened
      * @param cache to be closed after the session
      */
-    record Opened<T>(T session, EngineCache cache) {}
+    public record Opened<T>(T session, EngineCache cache) {}
 
     private static ServingException unusable(Path root, IOException e) {
         return ServingException.wrap(
                 ErrorCode.FAILED_PRECONDITION,
                 "the cache of TensorRT's engines in '" + root + "' cannot be used: "
                         + e.getClass().getSimpleName() + ": " + e.getMessage(),
-                "name a directory that the server may write to in '" + GpuOptions.CACHE_PATH + "'",
+                "name a directory that the server may write to in '" + DIRECTORY_OPTION + "'",
                 e);
     }
 
