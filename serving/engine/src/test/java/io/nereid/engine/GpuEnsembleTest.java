@@ -14,7 +14,9 @@ import io.nereid.device.DeviceLimits;
 import io.nereid.device.DeviceTransfers.Direction;
 import io.nereid.device.Devices;
 import io.nereid.device.MemoryPlacement;
+import io.nereid.engine.options.CacheOptions;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.observe.RequestTrace;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
@@ -87,6 +89,7 @@ class GpuEnsembleTest {
                 EngineOptions.builder(List.of(root))
                         .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
                         .devices(devices)
+                        .cache(new CacheOptions("local", Map.of("size", "100000")))
                         .deviceThreads(2)
                         .build(),
                 List.of(backend, processors),
@@ -111,6 +114,11 @@ class GpuEnsembleTest {
     }
 
     private InferenceCall infer(float value, long deadline, CompletableFuture<List<Float>> done) {
+        return infer(value, deadline, Options.NONE, done);
+    }
+
+    private InferenceCall infer(
+            float value, long deadline, Options options, CompletableFuture<List<Float>> done) {
         return engine.infer(
                 new InferenceRequest(
                         ModelRef.latest("e"),
@@ -120,7 +128,7 @@ class GpuEnsembleTest {
                         Map.of(),
                         deadline,
                         Clock.system().nanos(),
-                        Options.NONE),
+                        options),
                 new ResponseSink() {
                     @Override
                     public void next(InferenceResponse response, boolean last) {
@@ -192,6 +200,52 @@ class GpuEnsembleTest {
                 .containsExactly(3L, 1L);
         assertThat(List.of(copies(0, Direction.FROM_DEVICE), copies(1, Direction.FROM_DEVICE)))
                 .containsExactly(3L, 1L);
+    }
+
+    @Test
+    void aResponseCacheReadsThemOnTheHost() throws Exception {
+        model("a", GPU_0);
+        model("b", GPU_0);
+        model("cached", GPU_0 + "response_cache { enable: true }");
+        ensemble("a IN x", "cached x y", "b y OUT");
+        start();
+        for (int i = 0; i < 2; i++) {
+            assertThat(get(infer(5))).containsExactly(5f);
+        }
+        assertThat(backend.inputs)
+                .containsExactly("a host [1,1]", "cached host [1,1]", "b host [1,1]", "a host [1,1]", "b host [1,1]");
+    }
+
+    /** Reads the tensors of a request and of its steps. */
+    private static final class TensorTrace extends RecordingTrace {
+        TensorTrace() {
+            super(true);
+        }
+
+        @Override
+        public void tensors(String activity, List<Tensor> some) {
+            some.forEach(t -> recorded.add(activity + " " + t.buffer().getFloat(0)));
+        }
+
+        @Override
+        public RequestTrace child(String model) {
+            return this;
+        }
+
+        @Override
+        public void end() {}
+    }
+
+    @Test
+    void aTraceOfTensorsReadsThemOnTheHost() throws Exception {
+        model("a", GPU_0);
+        model("b", GPU_0);
+        ensemble("a IN x", "b x OUT");
+        start();
+        CompletableFuture<List<Float>> done = new CompletableFuture<>();
+        InferenceCall unused = infer(6, Long.MAX_VALUE, new Options(0, 0, null, new TensorTrace()), done);
+        assertThat(get(done)).containsExactly(6f);
+        assertThat(backend.inputs).containsExactly("a host [1,1]", "b host [1,1]");
     }
 
     @Test
