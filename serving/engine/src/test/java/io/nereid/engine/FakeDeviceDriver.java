@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
 
 /** A driver of two devices of 1000 bytes, whose memory is the host's. Thread-safe. */
 final class FakeDeviceDriver implements DeviceDriver {
@@ -24,11 +23,11 @@ final class FakeDeviceDriver implements DeviceDriver {
     /** The bytes that other processes use, by device. */
     final Map<Integer, Long> used = new ConcurrentHashMap<>();
 
-    /** The copies, as {@code FROM to TO BYTES}. */
-    final List<String> copies = new CopyOnWriteArrayList<>();
+    /** The threads of copies. */
+    final Set<String> copying = ConcurrentHashMap.newKeySet();
 
-    /** The threads of copies and frees. */
-    final Set<String> threads = ConcurrentHashMap.newKeySet();
+    /** The threads on which memory was freed. */
+    final Set<String> freeing = ConcurrentHashMap.newKeySet();
 
     private final Map<Long, MemoryRegion> memory = new ConcurrentHashMap<>();
 
@@ -70,7 +69,7 @@ final class FakeDeviceDriver implements DeviceDriver {
 
     @Override
     public void free(MemoryPlacement placement, long address) throws DeviceFault {
-        threads.add(Thread.currentThread().getName());
+        freeing.add(Thread.currentThread().getName());
         if (!memory.remove(address).release()) {
             throw new AssertionError("memory is still used");
         }
@@ -80,10 +79,9 @@ final class FakeDeviceDriver implements DeviceDriver {
     @Override
     public void copy(MemoryPlacement to, long toAddress, MemoryPlacement from, long fromAddress, long bytes)
             throws DeviceFault {
-        threads.add(Thread.currentThread().getName());
+        copying.add(Thread.currentThread().getName());
         answers(to);
         answers(from);
-        copies.add(from + " to " + to + " " + bytes);
         try {
             Class<?> type = Class.forName("sun.misc.Unsafe");
             Field instance = type.getDeclaredField("theUnsafe");

@@ -109,7 +109,9 @@ class GpuEnsembleTest {
             assertThat(devices.used(MemoryPlacement.device(device.ordinal()))).isZero();
         }
         assertThat(driver.allocated()).isZero();
-        assertThat(driver.threads).allMatch(name -> name.startsWith("gpu-") || name.startsWith("device-copy-"));
+        // No event loop and no thread of the processors waits for a GPU.
+        assertThat(driver.copying).allMatch(name -> name.startsWith("gpu-"));
+        assertThat(driver.freeing).allMatch(name -> name.startsWith("gpu-") || name.startsWith("device-copy-"));
         devices.close();
     }
 
