@@ -195,7 +195,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             } else if (jobs.size() == 1
                     && length < 0
                     && mapping.missing(jobs.get(0).batchSize()) == 0) {
-                runOne(instance, modelInstance, jobs.get(0), counts);
+                runOne(instance, modelInstance, jobs, counts);
             } else {
                 runMany(instance, modelInstance, jobs, length, counts);
             }
@@ -297,7 +297,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
                         modelInstance, placements.of(instance), jobs, inputs, outputs, idleThreads.getAsInt());
     }
 
-    private void runOne(int instance, ModelInstance modelInstance, InferenceJob job, ModelStatistics counts) {
+    private void runOne(
+            int instance, ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
+        InferenceJob job = jobs.get(0);
         List<Tensor> inputs = job.request().inputs();
         List<String> outputNames = outputNames(job);
         List<Tensor> modelInputs = gatherer.one(job);
@@ -305,7 +307,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         RunGuard guard = guard(modelInstance, job);
         long from = clock.nanos();
         try {
-            outputs = run(instance, modelInstance, List.of(job), modelInputs, outputNames);
+            outputs = run(instance, modelInstance, jobs, modelInputs, outputNames);
         } finally {
             if (guard != null) {
                 guard.end();
