@@ -110,8 +110,8 @@ public final class DeviceRegion extends MemoryRegion {
     private MemoryRegion readable() {
         MemoryRegion made = host;
         if (made == null) {
-            throw new IllegalStateException("the bytes are in the memory of device " + device()
-                    + " and have not been copied to the host");
+            throw new IllegalStateException(
+                    "the bytes are in the memory of device " + device() + " and have not been copied to the host");
         }
         return made;
     }
@@ -196,7 +196,8 @@ public final class DeviceRegion extends MemoryRegion {
         int left = references.decrementAndGet();
         if (left < 0) {
             references.incrementAndGet();
-            throw new IllegalStateException("memory of device " + device() + " is released more often than it was retained");
+            throw new IllegalStateException(
+                    "memory of device " + device() + " is released more often than it was retained");
         }
         if (left == 0) {
             MemoryRegion made = host;

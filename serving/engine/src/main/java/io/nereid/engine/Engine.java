@@ -156,9 +156,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 clock);
         this.submitter = new RequestSubmitter(clock);
         this.shadows = new ShadowTraffic(manager, submitter);
-        this.steps = options.devices() == null
-                ? null
-                : new StepSubmitter(this, manager, submitter, options.devices());
+        this.steps = options.devices() == null ? null : new StepSubmitter(this, manager, submitter, options.devices());
         this.sources = new ModelSources(options, backends, new Loaders(), servables, manager, clock);
     }
 

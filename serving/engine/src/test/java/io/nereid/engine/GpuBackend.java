@@ -158,8 +158,8 @@ final class GpuBackend implements Backend {
                     out.close();
                 }
             }
-            Tensor made = Tensor.over(
-                    "OUT0", DataType.FP32, in.shape(), out.region(in.byteLength()), 0, in.byteLength());
+            Tensor made =
+                    Tensor.over("OUT0", DataType.FP32, in.shape(), out.region(in.byteLength()), 0, in.byteLength());
             if (failing.contains(model)) {
                 made.close();
                 throw ServingException.of(ErrorCode.INTERNAL, "the kernel has failed");

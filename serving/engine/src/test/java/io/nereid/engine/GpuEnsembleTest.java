@@ -57,8 +57,7 @@ class GpuEnsembleTest {
     private void model(String name, String config) throws IOException {
         Path directory = Files.createDirectories(root.resolve(name).resolve("1"));
         Files.writeString(directory.resolve("model.gpu"), "weights");
-        Files.writeString(
-                root.resolve(name).resolve("config.pbtxt"), "backend: 'gpu' max_batch_size: 4 " + config);
+        Files.writeString(root.resolve(name).resolve("config.pbtxt"), "backend: 'gpu' max_batch_size: 4 " + config);
     }
 
     private void processorModel(String name) throws IOException {
@@ -68,8 +67,8 @@ class GpuEnsembleTest {
 
     /** An ensemble whose steps are {@code MODEL FROM TO}; its outputs are those whose names start with OUT. */
     private void ensemble(String... steps) throws IOException {
-        StringBuilder text = new StringBuilder("platform: 'ensemble' max_batch_size: 4 "
-                + "input { name: 'IN' data_type: TYPE_FP32 dims: -1 } ");
+        StringBuilder text = new StringBuilder(
+                "platform: 'ensemble' max_batch_size: 4 " + "input { name: 'IN' data_type: TYPE_FP32 dims: -1 } ");
         StringBuilder scheduling = new StringBuilder();
         for (String step : steps) {
             String[] words = step.split(" ");
@@ -119,8 +118,7 @@ class GpuEnsembleTest {
         return infer(value, deadline, Options.NONE, done);
     }
 
-    private InferenceCall infer(
-            float value, long deadline, Options options, CompletableFuture<List<Float>> done) {
+    private InferenceCall infer(float value, long deadline, Options options, CompletableFuture<List<Float>> done) {
         return engine.infer(
                 new InferenceRequest(
                         ModelRef.latest("e"),
@@ -290,8 +288,7 @@ class GpuEnsembleTest {
     @Test
     void aBatchForWhichTheGpuHasNoMemoryIsGatheredOnTheHost() throws Exception {
         // Three outputs of a fit, the slab of b beside them does not.
-        devices = new Devices(
-                driver, new DeviceLimits(DeviceLimits.PINNED_BYTES, Map.of(0, 20L), Map.of(), 6, 0));
+        devices = new Devices(driver, new DeviceLimits(DeviceLimits.PINNED_BYTES, Map.of(0, 20L), Map.of(), 6, 0));
         model("a", GPU_0);
         model("b", GPU_0 + "dynamic_batching { preferred_batch_size: 3 max_queue_delay_microseconds: 10000000 }");
         ensemble("a IN x", "b x OUT");

@@ -123,7 +123,8 @@ class StepSubmitterTest {
         Tensor input = onDevice();
         input.retainOnHost().close();
         InferenceCall unused = infer(EngineFixture.label("m", "stable"), input);
-        assertThat(answered).isCompletedWithValue("7.0 " + Thread.currentThread().getName());
+        assertThat(answered)
+                .isCompletedWithValue("7.0 " + Thread.currentThread().getName());
     }
 
     @Test

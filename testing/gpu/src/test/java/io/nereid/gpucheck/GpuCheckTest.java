@@ -74,7 +74,9 @@ class GpuCheckTest {
         assertThat(checked.output().lines().filter(line -> line.endsWith("| passed |")))
                 .as(checked.output())
                 .hasSize(6);
-        assertThat(checked.output()).doesNotContain("FAILED").contains("memory shared by this process", "| 1.0 and 1.0, ");
+        assertThat(checked.output())
+                .doesNotContain("FAILED")
+                .contains("memory shared by this process", "| 1.0 and 1.0, ");
     }
 
     @Test

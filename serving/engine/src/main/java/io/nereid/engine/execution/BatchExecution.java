@@ -293,12 +293,10 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         DeviceRuns there = onDevices;
         return there == null
                 ? modelInstance.run(inputs, outputs, idleThreads.getAsInt())
-                : there.run(
-                        modelInstance, placements.of(instance), jobs, inputs, outputs, idleThreads.getAsInt());
+                : there.run(modelInstance, placements.of(instance), jobs, inputs, outputs, idleThreads.getAsInt());
     }
 
-    private void runOne(
-            int instance, ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
+    private void runOne(int instance, ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
         InferenceJob job = jobs.get(0);
         List<Tensor> inputs = job.request().inputs();
         List<String> outputNames = outputNames(job);

@@ -150,8 +150,7 @@ final class DeviceRuns {
                 at += input.byteLength();
             }
             done = true;
-            return Tensor.over(
-                    first.name(), first.dataType(), shape, memory.region((int) bytes), 0, (int) bytes);
+            return Tensor.over(first.name(), first.dataType(), shape, memory.region((int) bytes), 0, (int) bytes);
         } finally {
             if (!done) {
                 memory.close();
@@ -177,9 +176,7 @@ final class DeviceRuns {
         Set<String> kept = device == null ? Set.of() : kept(jobs, outputs, device.ordinal());
         List<Tensor> made;
         try {
-            made = device == null
-                    ? instance.run(fed, outputs, idleThreads)
-                    : instance.runOnDevice(fed, outputs, kept);
+            made = device == null ? instance.run(fed, outputs, idleThreads) : instance.runOnDevice(fed, outputs, kept);
         } finally {
             if (fed != inputs) {
                 Tensor.closeAll(fed);

@@ -206,7 +206,8 @@ public final class ModelServable extends EngineServable {
 
     @Override
     public boolean takesDeviceTensors(int device) {
-        // Sequences add states and controls to the inputs; tables are converted; a strategy of the model's own reads them.
+        // Sequences add states and controls to the inputs; tables are converted; a strategy of the model's own reads
+        // them.
         return execution.takesDeviceTensors()
                 && placements.runsOn(device)
                 && !readsInputs

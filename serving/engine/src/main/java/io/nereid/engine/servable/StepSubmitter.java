@@ -33,8 +33,7 @@ public final class StepSubmitter {
     private final Devices devices;
 
     /** @param engine takes the requests whose inputs are on the host */
-    public StepSubmitter(
-            InferenceEngine engine, ServableManager manager, RequestSubmitter submitter, Devices devices) {
+    public StepSubmitter(InferenceEngine engine, ServableManager manager, RequestSubmitter submitter, Devices devices) {
         this.engine = engine;
         this.manager = manager;
         this.submitter = submitter;
