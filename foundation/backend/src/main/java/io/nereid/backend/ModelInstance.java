@@ -4,6 +4,7 @@ package io.nereid.backend;
 
 import io.nereid.tensor.Tensor;
 import java.util.List;
+import java.util.Set;
 
 /**
  * One instance of a loaded model: the unit of concurrency, as in Triton's instance groups. The engine runs at most one
@@ -57,6 +58,20 @@ public interface ModelInstance extends AutoCloseable {
      *     next run may begin at any time
      */
     default List<Tensor> run(List<Tensor> inputs, List<String> outputs, int idleThreads) {
+        return run(inputs, outputs);
+    }
+
+    /**
+     * As {@link #run(List, List)}, of an instance on a GPU whose model has {@link ModelTraits#deviceTensors}. Each input is in memory of
+     * the host or of the instance's own GPU, which {@link Tensor#deviceRegion} says; one on the GPU starts at a multiple of the
+     * size of its elements, and is complete: no kernel that writes it is under way. Calls {@link #run(List, List)} by default, which suits a
+     * model without the trait. A decorator must pass it on, or take the trait away.
+     *
+     * @param kept the outputs that the next model takes on this GPU. They, and only they, are worth returning in memory of
+     *     the GPU, from {@link io.nereid.device.DeviceMemory#region}; each may be returned in memory of the host as well, such as when
+     *     the GPU has no memory for it. The engine copies what else is returned on the GPU to the host
+     */
+    default List<Tensor> runOnDevice(List<Tensor> inputs, List<String> outputs, Set<String> kept) {
         return run(inputs, outputs);
     }
 

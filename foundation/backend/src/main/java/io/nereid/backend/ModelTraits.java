@@ -26,6 +26,7 @@ public final class ModelTraits {
     private final boolean takesTables;
     private final boolean blocking;
     private final boolean ownOutputs;
+    private final boolean deviceTensors;
 
     private ModelTraits(Builder b) {
         this.inputAlignment = b.inputAlignment;
@@ -35,6 +36,7 @@ public final class ModelTraits {
         this.takesTables = b.takesTables;
         this.blocking = b.blocking;
         this.ownOutputs = b.ownOutputs;
+        this.deviceTensors = b.deviceTensors;
     }
 
     /** Creates a builder that starts with the values of {@link #DEFAULT}. */
@@ -51,7 +53,8 @@ public final class ModelTraits {
                 .takesRequests(takesRequests)
                 .takesTables(takesTables)
                 .blocking(blocking)
-                .ownOutputs(ownOutputs);
+                .ownOutputs(ownOutputs)
+                .deviceTensors(deviceTensors);
     }
 
     /**
@@ -113,6 +116,15 @@ public final class ModelTraits {
         return ownOutputs;
     }
 
+    /**
+     * Whether instances on a GPU take inputs in the memory of their GPU and may return outputs there: the engine calls
+     * {@link ModelInstance#runOnDevice} for them. Has no effect on instances on processors, nor together with
+     * {@link #takesRequests} or an {@link #inputAlignment} above 1.
+     */
+    public boolean deviceTensors() {
+        return deviceTensors;
+    }
+
     /** Creates traits. Not thread-safe. */
     public static final class Builder {
         private int inputAlignment = 1;
@@ -122,6 +134,7 @@ public final class ModelTraits {
         private boolean takesTables;
         private boolean blocking;
         private boolean ownOutputs;
+        private boolean deviceTensors;
 
         private Builder() {}
 
@@ -164,6 +177,12 @@ public final class ModelTraits {
         /** See {@link ModelTraits#ownOutputs}. */
         public Builder ownOutputs(boolean value) {
             this.ownOutputs = value;
+            return this;
+        }
+
+        /** See {@link ModelTraits#deviceTensors}. */
+        public Builder deviceTensors(boolean value) {
+            this.deviceTensors = value;
             return this;
         }
 

@@ -3,6 +3,9 @@
 package io.nereid.device;
 
 import io.nereid.base.ServingException;
+import io.nereid.tensor.DeviceRegion;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -68,6 +71,78 @@ public final class DeviceMemory implements AutoCloseable {
                     "allocate at least as much as is copied");
         }
         devices.copy(this, from);
+    }
+
+    /**
+     * Copies the bytes of a tensor into this memory, and returns when they are there. A tensor on the same device is copied there,
+     * without a detour to the host.
+     *
+     * @param at the first byte to write
+     * @throws IndexOutOfBoundsException when the bytes do not fit there
+     * @throws ServingException UNAVAILABLE when a device is lost
+     */
+    public void write(long at, Tensor from) {
+        int length = from.byteLength();
+        if (at < 0 || length > bytes - at) {
+            throw new IndexOutOfBoundsException(
+                    length + " bytes at " + at + " are not in " + bytes + " bytes of " + placement + " memory");
+        }
+        DeviceRegion other = from.deviceRegion();
+        if (length > 0 && other != null) {
+            devices.transfers()
+                    .copy(
+                            placement,
+                            address() + at,
+                            MemoryPlacement.device(other.device()),
+                            other.deviceAddress() + from.offset(),
+                            length);
+        } else if (length > 0) {
+            devices.transfers().copy(placement, address() + at, MemoryPlacement.HOST, from.address(), length);
+        }
+    }
+
+    /**
+     * Hands memory of a device over to a region, which gives it back when its last reference is dropped: on the thread of the
+     * device, {@link DeviceTransfers#thread}, since that may block. What was written to the memory must be there: a kernel or a
+     * copy that is still under way must have ended.
+     *
+     * @param size the number of bytes from the first one on, at least 1
+     * @throws IllegalStateException for memory of the host
+     */
+    public DeviceRegion region(int size) {
+        if (placement.isOnHost() || size > bytes) {
+            throw new IllegalStateException(
+                    "no region of " + size + " bytes in " + bytes + " bytes of " + placement + " memory");
+        }
+        return DeviceRegion.of(
+                new DeviceRegion.Memory() {
+                    @Override
+                    public int device() {
+                        return placement.device();
+                    }
+
+                    @Override
+                    public long address() {
+                        return DeviceMemory.this.address();
+                    }
+
+                    @Override
+                    public void read(MemoryRegion to) {
+                        devices.transfers()
+                                .copy(
+                                        MemoryPlacement.HOST,
+                                        to.address(),
+                                        placement,
+                                        DeviceMemory.this.address(),
+                                        Math.min(to.size(), bytes));
+                    }
+
+                    @Override
+                    public void free() {
+                        devices.transfers().free(DeviceMemory.this);
+                    }
+                },
+                size);
     }
 
     @Override

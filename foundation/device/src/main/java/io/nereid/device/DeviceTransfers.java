@@ -150,12 +150,34 @@ public final class DeviceTransfers {
         } catch (DeviceFault e) {
             throw devices.failed(e, "cannot copy from " + from + " to " + to + " memory", to.isOnHost() ? from : to);
         }
-        if (!to.isOnHost() || !from.isOnHost()) {
-            Counter counter = to.isOnHost()
-                    ? counter(from.device(), Direction.FROM_DEVICE)
-                    : counter(to.device(), Direction.TO_DEVICE);
-            counter.copies.increment();
-            counter.bytes.add(bytes);
+        // Within one device nothing passes the link to the host, and within the host there is no device.
+        if (!to.equals(from) && !(to.isOnHost() && from.isOnHost())) {
+            if (to.isOnHost()) {
+                count(from.device(), Direction.FROM_DEVICE, bytes);
+            } else {
+                count(to.device(), Direction.TO_DEVICE, bytes);
+            }
+        }
+    }
+
+    /**
+     * Counts a copy that a backend has made itself, in a stream of its own, and that has ended well.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an ordinal that there is not
+     */
+    public void count(int ordinal, Direction direction, long bytes) {
+        devices.state(ordinal);
+        Counter counter = counter(ordinal, direction);
+        counter.copies.increment();
+        counter.bytes.add(bytes);
+    }
+
+    /** Frees memory on the thread of its device. */
+    void free(DeviceMemory memory) {
+        try {
+            thread(memory.placement().device()).execute(memory::close);
+        } catch (RejectedExecutionException e) {
+            memory.close();
         }
     }
 

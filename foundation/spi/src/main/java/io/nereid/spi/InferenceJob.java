@@ -51,6 +51,17 @@ public interface InferenceJob {
      */
     default void onCancel(@Nullable Runnable action) {}
 
+    /**
+     * Whether the job takes an output in the memory of a GPU, for a reader that runs there. False for all that reads outputs on
+     * processors, such as clients, caches and sequences.
+     *
+     * @param output the name of the output
+     * @param device the ordinal of the GPU
+     */
+    default boolean keepsOnDevice(String output, int device) {
+        return false;
+    }
+
     /** Records that the job has entered a queue. */
     default void queued(long nanos) {}
 

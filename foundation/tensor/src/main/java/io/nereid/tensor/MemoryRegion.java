@@ -14,8 +14,10 @@ import java.nio.ByteOrder;
  * to its foreign owner, when the count reaches zero. Counting is thread-safe; access to the bytes is not synchronised.
  *
  * <p>Pooled regions start on a 64-byte boundary. Their content is undefined at first: overwrite them completely.
+ *
+ * <p>{@link DeviceRegion} is the only other kind. Programs meet it where they have said that they take it, and nowhere else.
  */
-public final class MemoryRegion {
+public class MemoryRegion {
     /** The size of a cache line, and the widest alignment that an inference library asks for. */
     public static final int ALIGNMENT = 64;
 
@@ -70,6 +72,11 @@ public final class MemoryRegion {
         return buf;
     }
 
+    /** Whether it is a {@link DeviceRegion}. */
+    boolean onDevice() {
+        return false;
+    }
+
     /** Bytes in the region. */
     public int size() {
         return buf.writerIndex() - buf.readerIndex();
@@ -98,7 +105,8 @@ public final class MemoryRegion {
     /** Copies bytes from another region. */
     public void setBytes(int offset, MemoryRegion source, int sourceOffset, int length) {
         if (length > 0) {
-            buf.setBytes(buf.readerIndex() + offset, source.buf, source.buf.readerIndex() + sourceOffset, length);
+            ByteBuf from = source.buf();
+            buf.setBytes(buf.readerIndex() + offset, from, from.readerIndex() + sourceOffset, length);
         }
     }
 

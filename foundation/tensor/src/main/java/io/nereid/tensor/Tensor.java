@@ -180,6 +180,25 @@ public final class Tensor implements AutoCloseable {
         return region;
     }
 
+    /** The memory of a device that holds the bytes; null when processors can read and write them. */
+    public @Nullable DeviceRegion deviceRegion() {
+        return region.onDevice() ? (DeviceRegion) region : null;
+    }
+
+    /**
+     * Returns the same bytes in memory of the host, with a reference of its own. For a tensor on a device it blocks until
+     * they have been copied, unless they were before.
+     *
+     * @throws ServingException UNAVAILABLE when the device is lost, RESOURCE_EXHAUSTED without memory
+     */
+    public Tensor retainOnHost() {
+        DeviceRegion device = deviceRegion();
+        if (device == null) {
+            return retain();
+        }
+        return new Tensor(name, dataType, shape, device.copyToHost().retain(), offset, byteLength);
+    }
+
     /** The position of the first byte in the region. */
     public int offset() {
         return offset;

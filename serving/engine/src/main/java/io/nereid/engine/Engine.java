@@ -22,6 +22,7 @@ import io.nereid.engine.servable.EngineServable;
 import io.nereid.engine.servable.RequestSubmitter;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.engine.servable.ShadowTraffic;
+import io.nereid.engine.servable.StepSubmitter;
 import io.nereid.engine.source.ModelSources;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
@@ -107,6 +108,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final ModelSources sources;
     private final RequestSubmitter submitter;
     private final ShadowTraffic shadows;
+    /** Submits the steps of ensembles; null on a server without GPUs. */
+    private final @Nullable StepSubmitter steps;
+
     private final ComposingModels members = new Members();
     private final HostMetrics host = new HostMetrics();
     private final boolean strictReadiness;
@@ -152,6 +156,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 clock);
         this.submitter = new RequestSubmitter(clock);
         this.shadows = new ShadowTraffic(manager, submitter);
+        this.steps = options.devices() == null ? null : new StepSubmitter(this, manager, submitter, options.devices());
         this.sources = new ModelSources(options, backends, new Loaders(), servables, manager, clock);
     }
 
@@ -191,7 +196,14 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final class Members implements ComposingModels {
         @Override
         public InferenceCall infer(InferenceRequest request, ResponseSink sink) {
-            return Engine.this.infer(request, sink);
+            StepSubmitter onDevices = steps;
+            return onDevices == null ? Engine.this.infer(request, sink) : onDevices.infer(request, sink);
+        }
+
+        @Override
+        public boolean takesDeviceTensors(ModelRef member, int device) {
+            StepSubmitter onDevices = steps;
+            return onDevices != null && onDevices.takesDeviceTensors(member, device);
         }
 
         @Override

@@ -7,14 +7,15 @@ import io.nereid.device.DeviceDriver;
 import io.nereid.device.DeviceFault;
 import io.nereid.device.DeviceReading;
 import io.nereid.device.MemoryPlacement;
+import io.nereid.tensor.MemoryRegion;
+import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicLong;
 
-/** A driver of two devices of 1000 bytes, whose memory is on the heap. Thread-safe. */
+/** A driver of two devices of 1000 bytes, whose memory is the host's. Thread-safe. */
 final class FakeDeviceDriver implements DeviceDriver {
     /** The devices that do not answer any more. */
     final Set<Integer> lost = ConcurrentHashMap.newKeySet();
@@ -22,8 +23,18 @@ final class FakeDeviceDriver implements DeviceDriver {
     /** The bytes that other processes use, by device. */
     final Map<Integer, Long> used = new ConcurrentHashMap<>();
 
-    private final Map<Long, ByteBuffer> memory = new ConcurrentHashMap<>();
-    private final AtomicLong addresses = new AtomicLong();
+    /** The threads of copies. */
+    final Set<String> copying = ConcurrentHashMap.newKeySet();
+
+    /** The threads on which memory was freed. */
+    final Set<String> freeing = ConcurrentHashMap.newKeySet();
+
+    private final Map<Long, MemoryRegion> memory = new ConcurrentHashMap<>();
+
+    /** The number of allocations that have not been freed. */
+    int allocated() {
+        return memory.size();
+    }
 
     @Override
     public String version() {
@@ -51,28 +62,40 @@ final class FakeDeviceDriver implements DeviceDriver {
     @Override
     public long allocate(MemoryPlacement placement, long bytes) throws DeviceFault {
         answers(placement);
-        long address = addresses.incrementAndGet();
-        memory.put(address, ByteBuffer.allocate(Math.toIntExact(bytes)));
-        return address;
+        MemoryRegion region = MemoryRegion.allocate(Math.toIntExact(bytes));
+        memory.put(region.address(), region);
+        return region.address();
     }
 
     @Override
     public void free(MemoryPlacement placement, long address) throws DeviceFault {
-        memory.remove(address);
+        freeing.add(Thread.currentThread().getName());
+        if (!memory.remove(address).release()) {
+            throw new AssertionError("memory is still used");
+        }
         answers(placement);
     }
 
     @Override
     public void copy(MemoryPlacement to, long toAddress, MemoryPlacement from, long fromAddress, long bytes)
             throws DeviceFault {
+        copying.add(Thread.currentThread().getName());
         answers(to);
         answers(from);
-        view(toAddress, (int) bytes).put(view(fromAddress, (int) bytes));
+        try {
+            Class<?> type = Class.forName("sun.misc.Unsafe");
+            Field instance = type.getDeclaredField("theUnsafe");
+            instance.setAccessible(true);
+            type.getMethod("copyMemory", long.class, long.class, long.class)
+                    .invoke(instance.get(null), fromAddress, toAddress, bytes);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Override
     public ByteBuffer view(long address, int bytes) {
-        return memory.get(address).duplicate().clear().limit(bytes);
+        return memory.get(address).buffer(0, bytes);
     }
 
     @Override

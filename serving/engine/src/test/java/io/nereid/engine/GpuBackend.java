@@ -17,11 +17,15 @@ import io.nereid.device.MemoryPlacement;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.spi.config.TensorSpec;
 import io.nereid.tensor.DataType;
+import io.nereid.tensor.DeviceRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -29,8 +33,9 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A backend whose instances copy their input to the GPU of their placement and back, by the account of devices. Its runs
- * wait while {@link #gate} is set. Thread-safe.
+ * A backend whose instances copy their input to the GPU of their placement and back, by the account of devices. With the
+ * parameter {@code stay} of a model they take it on the GPU, and leave the output there. Runs wait while {@link #gate}, or the
+ * gate of their model, is set. Thread-safe.
  */
 final class GpuBackend implements Backend {
     /** The instances that were created, in order. */
@@ -43,6 +48,15 @@ final class GpuBackend implements Backend {
     final List<String> files = new CopyOnWriteArrayList<>();
 
     volatile @Nullable CountDownLatch gate;
+
+    /** By model. */
+    final Map<String, CountDownLatch> gates = new ConcurrentHashMap<>();
+
+    /** The inputs of the runs of models that take them on the GPU, as {@code MODEL DEVICE [SHAPE]}. */
+    final List<String> inputs = new CopyOnWriteArrayList<>();
+
+    /** The models whose runs fail once their output is on the GPU. */
+    final Set<String> failing = ConcurrentHashMap.newKeySet();
 
     @Override
     public String name() {
@@ -79,7 +93,10 @@ final class GpuBackend implements Backend {
 
             @Override
             public ModelTraits traits() {
-                return ModelTraits.builder().cancellable(true).build();
+                return ModelTraits.builder()
+                        .cancellable(true)
+                        .deviceTensors(config.parameters().containsKey("stay"))
+                        .build();
             }
 
             @Override
@@ -90,7 +107,7 @@ final class GpuBackend implements Backend {
             @Override
             public ModelInstance newInstance(InstancePlacement placement) {
                 placements.add(placement);
-                return new Instance(devices, placement);
+                return new Instance(location.id().model(), devices, placement);
             }
 
             @Override
@@ -99,11 +116,13 @@ final class GpuBackend implements Backend {
     }
 
     private final class Instance implements ModelInstance {
+        private final String model;
         private final Devices devices;
         private final MemoryPlacement place;
         private final CountDownLatch cancelled = new CountDownLatch(1);
 
-        Instance(Devices devices, InstancePlacement placement) {
+        Instance(String model, Devices devices, InstancePlacement placement) {
+            this.model = model;
             this.devices = devices;
             this.place = MemoryPlacement.device(placement.gpu().ordinal());
         }
@@ -115,29 +134,62 @@ final class GpuBackend implements Backend {
                     DeviceMemory device = devices.allocate(place, in.byteLength())) {
                 host.view().put(in.buffer());
                 device.copyFrom(host);
-                computing.add(Thread.currentThread().getName());
-                CountDownLatch waits = gate;
-                if (waits != null && !waits.await(10, TimeUnit.SECONDS)) {
-                    throw new AssertionError("the gate stays closed");
-                }
-                if (cancelled.getCount() == 0) {
-                    throw ServingException.of(ErrorCode.CANCELLED, "cancelled");
-                }
+                compute();
                 host.copyFrom(device);
                 Tensor out = Tensor.allocate("OUT0", DataType.FP32, in.shape());
                 out.buffer().put(host.view());
                 return List.of(out);
+            }
+        }
+
+        @Override
+        public List<Tensor> runOnDevice(List<Tensor> given, List<String> outputs, Set<String> kept) {
+            Tensor in = given.get(0);
+            DeviceRegion region = in.deviceRegion();
+            inputs.add(model + " " + (region == null ? "host" : region.device()) + " " + in.shape());
+            DeviceMemory out = devices.allocate(place, in.byteLength());
+            boolean done = false;
+            try {
+                out.write(0, in);
+                compute();
+                done = true;
+            } finally {
+                if (!done) {
+                    out.close();
+                }
+            }
+            Tensor made =
+                    Tensor.over("OUT0", DataType.FP32, in.shape(), out.region(in.byteLength()), 0, in.byteLength());
+            if (failing.contains(model)) {
+                made.close();
+                throw ServingException.of(ErrorCode.INTERNAL, "the kernel has failed");
+            }
+            return List.of(made);
+        }
+
+        private void compute() {
+            computing.add(Thread.currentThread().getName());
+            try {
+                for (CountDownLatch waits : new @Nullable CountDownLatch[] {gate, gates.get(model)}) {
+                    if (waits != null && !waits.await(10, TimeUnit.SECONDS)) {
+                        throw new AssertionError("the gate stays closed");
+                    }
+                }
             } catch (InterruptedException e) {
                 throw new AssertionError(e);
+            }
+            if (cancelled.getCount() == 0) {
+                throw ServingException.of(ErrorCode.CANCELLED, "cancelled");
             }
         }
 
         @Override
         public void cancel() {
             cancelled.countDown();
-            CountDownLatch waits = gate;
-            if (waits != null) {
-                waits.countDown();
+            for (CountDownLatch waits : new @Nullable CountDownLatch[] {gate, gates.get(model)}) {
+                if (waits != null) {
+                    waits.countDown();
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Records everything. Thread-safe. */
-public final class RecordingTrace implements RequestTrace {
+public class RecordingTrace implements RequestTrace {
     private final boolean includesTensors;
     public final List<String> recorded = Collections.synchronizedList(new ArrayList<>());
     public final List<Long> times = Collections.synchronizedList(new ArrayList<>());

@@ -7,9 +7,14 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.InstancePlacement;
 import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelTraits;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.device.DeviceMemory;
 import io.nereid.device.Devices;
+import io.nereid.device.MemoryPlacement;
 import io.nereid.spi.config.ModelConfig;
 import io.nereid.tensor.DataType;
+import io.nereid.tensor.DeviceRegion;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -17,10 +22,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** A loaded model of {@link DenseBackend}. Thread-safe. */
 final class DenseModel implements BackendModel {
+    private static final ModelTraits TRAITS =
+            ModelTraits.builder().deviceTensors(true).build();
+
     private final DenseShape shape;
     private final ModelConfig config;
     private final @Nullable Devices devices;
@@ -41,7 +50,7 @@ final class DenseModel implements BackendModel {
 
     @Override
     public ModelTraits traits() {
-        return ModelTraits.DEFAULT;
+        return TRAITS;
     }
 
     @Override
@@ -64,7 +73,11 @@ final class DenseModel implements BackendModel {
         Devices all = Objects.requireNonNull(devices, "an instance on a GPU of a server without one");
         DenseWeights shared = weights.computeIfAbsent(
                 placement.gpu().ordinal(), ordinal -> new DenseWeights(all, placement.gpu(), shape));
-        return new OnGpu(new DenseRunner(all, shared, config.maxBatchSize()), shape.width());
+        return new OnGpu(
+                all,
+                MemoryPlacement.device(placement.gpu().ordinal()),
+                new DenseRunner(all, shared, config.maxBatchSize()),
+                shape.width());
     }
 
     private static ByteBuffer little(ByteBuffer of) {
@@ -82,16 +95,49 @@ final class DenseModel implements BackendModel {
         weights.clear();
     }
 
-    private record OnGpu(DenseRunner runner, int width) implements ModelInstance {
+    private record OnGpu(Devices devices, MemoryPlacement place, DenseRunner runner, int width)
+            implements ModelInstance {
         @Override
         public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+            return runOnDevice(inputs, outputs, Set.of());
+        }
+
+        @Override
+        public List<Tensor> runOnDevice(List<Tensor> inputs, List<String> outputs, Set<String> kept) {
             Tensor in = inputs.get(0);
             int bytes = in.byteLength();
-            runner.memory().put(in.buffer());
-            runner.run(bytes / 4 / width);
+            DeviceRegion there = in.deviceRegion();
+            if (there == null) {
+                runner.memory().put(in.buffer());
+            }
+            DeviceMemory stays = kept.contains("OUT") ? memory(bytes) : null;
+            boolean done = false;
+            try {
+                runner.run(bytes / 4 / width, there == null ? 0 : there.deviceAddress() + in.offset(), stays);
+                done = true;
+            } finally {
+                if (!done && stays != null) {
+                    stays.close();
+                }
+            }
+            if (stays != null) {
+                return List.of(Tensor.over("OUT", DataType.FP32, in.shape(), stays.region(bytes), 0, bytes));
+            }
             Tensor out = Tensor.allocate("OUT", DataType.FP32, in.shape());
             out.buffer().put(runner.memory().limit(bytes));
             return List.of(out);
+        }
+
+        /** Memory for an output that stays on the GPU; null when the GPU has none, and the output goes to the host. */
+        private @Nullable DeviceMemory memory(int bytes) {
+            try {
+                return devices.allocate(place, bytes);
+            } catch (ServingException e) {
+                if (e.code() != ErrorCode.RESOURCE_EXHAUSTED) {
+                    throw e;
+                }
+                return null;
+            }
         }
 
         @Override

@@ -3,6 +3,7 @@
 package io.nereid.gpucheck;
 
 import io.nereid.device.DeviceMemory;
+import io.nereid.device.DeviceTransfers;
 import io.nereid.device.Devices;
 import io.nereid.device.MemoryPlacement;
 import java.nio.ByteBuffer;
@@ -15,14 +16,16 @@ import org.bytedeco.javacpp.IntPointer;
 import org.bytedeco.javacpp.LongPointer;
 import org.bytedeco.javacpp.Pointer;
 import org.bytedeco.javacpp.PointerPointer;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the layers on a GPU with a stream, a handle of cuBLAS and memory of its own: copies the rows from pinned memory,
- * computes, copies back, and waits. One thread at a time, any thread.
+ * Runs the layers on a GPU with a stream, a handle of cuBLAS and memory of its own: copies the rows from pinned memory, unless
+ * they are on the GPU, computes, copies back, unless they stay there, and waits. One thread at a time, any thread.
  */
 final class DenseRunner implements AutoCloseable {
     private static final int BLOCK = 256;
 
+    private final Devices devices;
     private final DenseWeights weights;
     private final int rows;
     private final CUstream_st stream = new CUstream_st();
@@ -39,6 +42,7 @@ final class DenseRunner implements AutoCloseable {
      * @param rows the most rows of a run
      */
     DenseRunner(Devices devices, DenseWeights weights, int rows) {
+        this.devices = devices;
         this.weights = weights;
         this.rows = rows;
         long bytes = 4L * rows * weights.shape.width();
@@ -59,16 +63,31 @@ final class DenseRunner implements AutoCloseable {
 
     /** Computes a number of rows of {@link #memory}. */
     void run(int count) {
+        run(count, 0, null);
+    }
+
+    /**
+     * Computes a number of rows.
+     *
+     * @param in the address of the rows on the GPU, which are only read; 0 for those of {@link #memory}
+     * @param out the memory of the GPU for the results; null for {@link #memory}
+     */
+    void run(int count, long in, @Nullable DeviceMemory out) {
         int width = weights.shape.width();
+        int layers = weights.shape.layers();
         if (count < 1 || count > rows) {
             throw new IllegalArgumentException(count + " rows, at most " + rows);
         }
         long bytes = 4L * count * width;
         Cuda.select(weights.device.ordinal());
-        copy(first.address(), host.address(), bytes, cudart.cudaMemcpyHostToDevice);
-        DeviceMemory from = first;
-        DeviceMemory to = second;
-        for (int layer = 0; layer < weights.shape.layers(); layer++) {
+        if (in == 0) {
+            copy(first.address(), host.address(), bytes, cudart.cudaMemcpyHostToDevice);
+        }
+        long from = in == 0 ? first.address() : in;
+        for (int layer = 0; layer < layers; layer++) {
+            long to = out != null && layer == layers - 1
+                    ? out.address()
+                    : layer % 2 == 0 ? second.address() : first.address();
             int matrix = layer % weights.shape.matrices();
             // cuBLAS has columns where these matrices have rows: the product of the transposed ones is computed.
             Cuda.check(
@@ -80,7 +99,7 @@ final class DenseRunner implements AutoCloseable {
                             count,
                             width,
                             one,
-                            floats(weights.matrices.get(matrix)),
+                            floats(weights.matrices.get(matrix).address()),
                             width,
                             floats(from),
                             width,
@@ -89,12 +108,18 @@ final class DenseRunner implements AutoCloseable {
                             width),
                     "cublasSgemm");
             launch(to, weights.biases.get(matrix), width, count * width);
-            DeviceMemory other = from;
             from = to;
-            to = other;
         }
-        copy(host.address(), from.address(), bytes, cudart.cudaMemcpyDeviceToHost);
+        if (out == null) {
+            copy(host.address(), from, bytes, cudart.cudaMemcpyDeviceToHost);
+        }
         Cuda.check(cudart.cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        if (in == 0) {
+            devices.transfers().count(weights.device.ordinal(), DeviceTransfers.Direction.TO_DEVICE, bytes);
+        }
+        if (out == null) {
+            devices.transfers().count(weights.device.ordinal(), DeviceTransfers.Direction.FROM_DEVICE, bytes);
+        }
     }
 
     private void copy(long to, long from, long bytes, int kind) {
@@ -103,8 +128,8 @@ final class DenseRunner implements AutoCloseable {
                 "cudaMemcpyAsync");
     }
 
-    private void launch(DeviceMemory data, DeviceMemory bias, int width, int count) {
-        try (LongPointer dataAddress = new LongPointer(1).put(data.address());
+    private void launch(long data, DeviceMemory bias, int width, int count) {
+        try (LongPointer dataAddress = new LongPointer(1).put(data);
                 LongPointer biasAddress = new LongPointer(1).put(bias.address());
                 IntPointer widthValue = new IntPointer(1).put(width);
                 IntPointer countValue = new IntPointer(1).put(count);
@@ -127,8 +152,8 @@ final class DenseRunner implements AutoCloseable {
         }
     }
 
-    private static FloatPointer floats(DeviceMemory memory) {
-        return new FloatPointer(new Cuda.Address(memory.address()));
+    private static FloatPointer floats(long address) {
+        return new FloatPointer(new Cuda.Address(address));
     }
 
     @Override

@@ -107,6 +107,8 @@ public final class GpuCheck {
                 + (simulated ? "; SIMULATED: figures of speed say nothing" : ""));
         model("cpu", SMALL, 8, "instance_group [{ kind: KIND_CPU count: 1 }]");
         model("gpu", SMALL, 8, "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]\ndynamic_batching {}");
+        model("tail", SMALL, 8, "instance_group [{ kind: KIND_GPU count: 1 gpus: [0] }]");
+        ensemble("pair", "gpu", "tail");
         model("one", large, batch, "instance_group [{ kind: KIND_GPU count: 1 gpus: [0] }]");
         model("two", large, batch, "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]");
         model("twin", large, batch, "instance_group [{ kind: KIND_GPU count: 2 gpus: [0] }]");
@@ -115,7 +117,7 @@ public final class GpuCheck {
                 "--allow-client-shm=true",
                 "--metrics-interval-ms=1",
                 "--cuda-memory-pool-byte-size=0:8589934592"));
-        for (String name : List.of("cpu", "gpu", "one", "two", "twin")) {
+        for (String name : List.of("cpu", "gpu", "tail", "pair", "one", "two", "twin")) {
             options.add("--load-model=" + name);
         }
         try (CheckedServer server =
@@ -123,6 +125,7 @@ public final class GpuCheck {
             check("metrics of NVML", () -> metrics(server));
             check("answers, greatest difference to the CPU", () -> answers(server));
             check("memory shared by this process, difference", () -> shared(server));
+            check("two dense members in an ensemble: copies in and out per request", () -> ensemble(server));
             check("memory after loads and unloads", () -> flat(server));
             check("pinned copies beside the link", this::copies);
             double[] loop = new double[2];
@@ -178,6 +181,43 @@ public final class GpuCheck {
         Files.writeString(
                 folder.resolve("models").resolve(name).resolve("config.pbtxt"),
                 "backend: \"dense\"\nmax_batch_size: " + most + "\n" + rest + "\n");
+    }
+
+    /** Two models of the small shape, one after the other. */
+    private void ensemble(String name, String first, String second) throws IOException {
+        Path directory = folder.resolve("models").resolve(name);
+        Path unused = Files.createDirectories(directory.resolve("1"));
+        String tensor = "{ name: \"%s\" data_type: TYPE_FP32 dims: [" + SMALL.width() + "] }\n";
+        String step = "{ model_name: \"%s\" model_version: -1 input_map { key: \"IN\" value: \"%s\" }"
+                + " output_map { key: \"OUT\" value: \"%s\" } }";
+        Files.writeString(
+                directory.resolve("config.pbtxt"),
+                "platform: \"ensemble\"\nmax_batch_size: 8\ninput " + text(tensor, "IN") + "output "
+                        + text(tensor, "OUT") + "ensemble_scheduling { step [" + text(step, first, "IN", "between")
+                        + ", " + text(step, second, "between", "OUT") + "] }\n");
+    }
+
+    /** The tensor between the members stays on the GPU. */
+    private String[] ensemble(CheckedServer server) {
+        int requests = 10;
+        float[] in = DenseShape.numbers(17, 3 * SMALL.width(), 1);
+        float[] expected = server.infer("cpu", SMALL.width(), server.infer("cpu", SMALL.width(), in));
+        double most = difference(expected, server.infer("pair", SMALL.width(), in));
+        double[] before = {copied(server, "to_device"), copied(server, "from_device")};
+        for (int i = 0; i < requests; i++) {
+            most = Math.max(most, difference(expected, server.infer("pair", SMALL.width(), in)));
+        }
+        double to = (copied(server, "to_device") - before[0]) / requests;
+        double from = (copied(server, "from_device") - before[1]) / requests;
+        return row(
+                to == 1 && from == 1 && most <= 1e-3,
+                text("%.1f and %.1f, difference %.1e", to, from, most),
+                "1 and 1, at most 1e-3");
+    }
+
+    private double copied(CheckedServer server, String direction) {
+        return server.metric(
+                "nereid_gpu_copies_total{gpu_uuid=\"" + gpu.uuid() + "\",direction=\"" + direction + "\"}");
     }
 
     private String[] metrics(CheckedServer server) {

@@ -73,8 +73,10 @@ class GpuCheckTest {
         assertThat(checked.status()).as(checked.output()).isZero();
         assertThat(checked.output().lines().filter(line -> line.endsWith("| passed |")))
                 .as(checked.output())
-                .hasSize(5);
-        assertThat(checked.output()).doesNotContain("FAILED").contains("memory shared by this process");
+                .hasSize(6);
+        assertThat(checked.output())
+                .doesNotContain("FAILED")
+                .contains("memory shared by this process", "| 1.0 and 1.0, ");
     }
 
     @Test

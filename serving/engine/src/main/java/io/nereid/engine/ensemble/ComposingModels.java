@@ -22,6 +22,15 @@ public interface ComposingModels {
      */
     InferenceCall infer(InferenceRequest request, ResponseSink sink);
 
+    /**
+     * Returns whether a model takes an input of a step in the memory of a GPU now. False on a server without GPUs.
+     *
+     * @param device the ordinal of the GPU
+     */
+    default boolean takesDeviceTensors(ModelRef member, int device) {
+        return false;
+    }
+
     /** Returns whether any model refuses requests because of overload: else {@link #refusal} need not be called. */
     boolean refuse();
 

@@ -7,7 +7,9 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.ensemble.EnsembleGraph.Plan;
+import io.nereid.engine.ensemble.EnsembleGraph.Port;
 import io.nereid.engine.ensemble.EnsembleGraph.Step;
+import io.nereid.engine.request.DeviceOutputs;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceCall;
@@ -17,6 +19,8 @@ import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.SequenceFlags;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.DeviceRegion;
+import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -40,6 +44,7 @@ final class EnsembleExecution {
     private static final int STARTING = 0;
     private static final int RUNNING = 1;
     private static final int ENDED = 2;
+    private static final int[] NONE = {};
     private static final VarHandle STATE;
 
     static {
@@ -307,7 +312,7 @@ final class EnsembleExecution {
      * {@link ComposingModels#infer} has returned. So steps that run synchronously follow each other in the loop of
      * {@link #proceed} and not recursively on the stack.
      */
-    private final class StepCall implements ResponseSink, ResponseTimeListener {
+    private final class StepCall implements ResponseSink, ResponseTimeListener, DeviceOutputs {
         final EnsembleScope frame;
         final Step step;
         final List<Tensor> inputs;
@@ -325,6 +330,9 @@ final class EnsembleExecution {
 
         @SuppressWarnings("unused") // through STATE
         private volatile int state;
+
+        /** Whether outputs may be in the memory of a GPU. Written and read on the thread of the GPU. */
+        private boolean keeps;
 
         private @Nullable InferenceCall call;
         private @Nullable InferenceResponse response;
@@ -397,7 +405,71 @@ final class EnsembleExecution {
         }
 
         @Override
+        public boolean keepsOnDevice(String output, int device) {
+            int tensor = tensor(output);
+            for (int s : tensor < 0 ? NONE : plan.consumers[tensor]) {
+                if (takes(graph.steps.get(s), tensor, device)) {
+                    keeps = true;
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        private int tensor(String output) {
+            for (Port port : step.outputs()) {
+                if (port.name().equals(output)) {
+                    return port.tensor();
+                }
+            }
+            return -1;
+        }
+
+        private boolean takes(Step reader, int tensor, int device) {
+            return reader.when() != tensor && members.takesDeviceTensors(reader.model(), device);
+        }
+
+        /**
+         * Copies what is in the memory of a GPU and has a reader on the host: here, since this is the thread of the GPU, and a
+         * reader may be on an event loop.
+         *
+         * @throws ServingException UNAVAILABLE when the GPU is lost
+         */
+        private void copyForHost(InferenceResponse answer) {
+            for (Tensor output : answer.outputs()) {
+                DeviceRegion region = output.deviceRegion();
+                int tensor = region == null ? -1 : tensor(output.name());
+                if (region != null && tensor >= 0 && readOnHost(tensor, region.device())) {
+                    MemoryRegion unused = region.copyToHost();
+                }
+            }
+        }
+
+        private boolean readOnHost(int tensor, int device) {
+            for (Port output : plan.outputs) {
+                if (output.tensor() == tensor) {
+                    return true;
+                }
+            }
+            for (int s : plan.consumers[tensor]) {
+                if (!takes(graph.steps.get(s), tensor, device)) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        @Override
         public void next(InferenceResponse answer, boolean last) {
+            if (keeps && !tensors.ended()) {
+                try {
+                    copyForHost(answer);
+                } catch (RuntimeException e) {
+                    answer.close();
+                    fail(ServingException.from(e));
+                    return;
+                }
+            }
             if (last) {
                 response = answer;
                 end();

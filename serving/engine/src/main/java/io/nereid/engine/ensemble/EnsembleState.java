@@ -409,7 +409,11 @@ final class EnsembleState {
                 EnsembleScope owner = owner(frame, t);
                 Tensor tensor = owner.tensors[t];
                 if (tensor != null) {
-                    outputs.add(tensor.retainAs(output.name(), adapted(tensor, output, graph.name)));
+                    Shape shape = adapted(tensor, output, graph.name);
+                    outputs.add(
+                            tensor.deviceRegion() == null
+                                    ? tensor.retainAs(output.name(), shape)
+                                    : onHost(tensor, output.name(), shape));
                     SequenceFlags own = owner.sequence(t, sequence);
                     made = own == sequence ? made : own;
                 } else if (owner.states[t] != LEFT_OUT && owner.states[t] != ABSENT) {
@@ -423,6 +427,13 @@ final class EnsembleState {
         } catch (RuntimeException e) {
             Tensor.closeAll(outputs);
             throw e;
+        }
+    }
+
+    /** The tensor for a client, which has been copied to the host before it came here. */
+    private static Tensor onHost(Tensor tensor, String name, Shape shape) {
+        try (Tensor host = tensor.retainOnHost()) {
+            return host.retainAs(name, shape);
         }
     }
 

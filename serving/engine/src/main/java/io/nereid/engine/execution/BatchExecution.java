@@ -65,6 +65,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
     private final IoMapping mapping;
     private final InputGatherer gatherer;
     private final OutputSplitter splitter;
+    private final @Nullable DeviceRuns onDevices;
     private final boolean decoupled;
     /** Requests with more rows are split. */
     private final int splitAbove;
@@ -114,6 +115,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
                 new IoMapping(config, model.traits().takesRequests() ? BatchSizePolicy.NONE : config.batchSizePolicy());
         this.gatherer = new InputGatherer(config, mapping, model.traits().inputAlignment());
         this.splitter = new OutputSplitter(id.model(), mapping, model.traits().ownOutputs());
+        this.onDevices = DeviceRuns.of(model.traits(), placements, mapping);
         this.decoupled = config.decoupled();
         this.splitAbove = config.batchSizePolicy().maxRequestRows() > 0 ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
@@ -193,9 +195,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             } else if (jobs.size() == 1
                     && length < 0
                     && mapping.missing(jobs.get(0).batchSize()) == 0) {
-                runOne(modelInstance, jobs.get(0), counts);
+                runOne(instance, modelInstance, jobs, counts);
             } else {
-                runMany(modelInstance, jobs, length, counts);
+                runMany(instance, modelInstance, jobs, length, counts);
             }
             return;
         } catch (Throwable t) {
@@ -210,6 +212,11 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         for (InferenceJob job : jobs) {
             job.fail(failure);
         }
+    }
+
+    /** Whether the inputs of jobs may be in the memory of a GPU. */
+    public boolean takesDeviceTensors() {
+        return onDevices != null;
     }
 
     private ServingException failure(Throwable t) {
@@ -276,7 +283,21 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    private void runOne(ModelInstance modelInstance, InferenceJob job, ModelStatistics counts) {
+    /** Runs the model: its outputs are in memory of the host, or where one of the jobs keeps them. */
+    private List<Tensor> run(
+            int instance,
+            ModelInstance modelInstance,
+            List<InferenceJob> jobs,
+            List<Tensor> inputs,
+            List<String> outputs) {
+        DeviceRuns there = onDevices;
+        return there == null
+                ? modelInstance.run(inputs, outputs, idleThreads.getAsInt())
+                : there.run(modelInstance, placements.of(instance), jobs, inputs, outputs, idleThreads.getAsInt());
+    }
+
+    private void runOne(int instance, ModelInstance modelInstance, List<InferenceJob> jobs, ModelStatistics counts) {
+        InferenceJob job = jobs.get(0);
         List<Tensor> inputs = job.request().inputs();
         List<String> outputNames = outputNames(job);
         List<Tensor> modelInputs = gatherer.one(job);
@@ -284,7 +305,7 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         RunGuard guard = guard(modelInstance, job);
         long from = clock.nanos();
         try {
-            outputs = modelInstance.run(modelInputs, outputNames, idleThreads.getAsInt());
+            outputs = run(instance, modelInstance, jobs, modelInputs, outputNames);
         } finally {
             if (guard != null) {
                 guard.end();
@@ -301,7 +322,8 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         job.complete(outputs, runParameters());
     }
 
-    private void runMany(ModelInstance modelInstance, List<InferenceJob> jobs, int length, ModelStatistics counts) {
+    private void runMany(
+            int instance, ModelInstance modelInstance, List<InferenceJob> jobs, int length, ModelStatistics counts) {
         long started = clock.nanos();
         int given = rows(jobs);
         int extra = mapping.missing(given);
@@ -311,12 +333,20 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
             outputNames.add(outputNames(job));
         }
         List<String> allNames = union(outputNames);
-        List<Tensor> inputs = gatherer.many(jobs, given, extra, length);
+        DeviceRuns there = onDevices;
+        List<Tensor> inputs = there == null
+                ? gatherer.many(jobs, given, extra, length)
+                : there.gather(
+                        jobs,
+                        given,
+                        extra == 0,
+                        placements.of(instance),
+                        () -> gatherer.many(jobs, given, extra, length));
         List<Tensor> outputs;
         RunGuard guard = guard(modelInstance, jobs);
         long from = clock.nanos();
         try {
-            outputs = modelInstance.run(inputs, allNames, idleThreads.getAsInt());
+            outputs = run(instance, modelInstance, jobs, inputs, allNames);
         } finally {
             if (guard != null) {
                 guard.end();
@@ -330,6 +360,9 @@ public final class BatchExecution implements BatchRunner, AutoCloseable {
         List<List<Tensor>> parts;
         try {
             parts = splitter.many(jobs, outputs, allNames, outputNames, rows, extra, length);
+            if (there != null) {
+                parts = there.answers(jobs, parts, placements.of(instance));
+            }
         } finally {
             Tensor.closeAll(outputs);
         }

@@ -190,7 +190,7 @@ final class InputGatherer {
     }
 
     /** With padding each request may still run alone, so INVALID_ARGUMENT makes the caller retry them one by one. */
-    private static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
+    static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
         return ServingException.of(
                 padded ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
                 "input '" + first.name() + "' of a batch of " + rows + " rows takes " + bytes

@@ -57,9 +57,19 @@ public final class InstancePlacements {
         groups = active(config);
     }
 
+    /** The server's GPUs; null for none. */
+    @Nullable Devices devices() {
+        return devices;
+    }
+
     /** Whether any instance runs on a GPU. */
     public boolean onGpu() {
         return !gpus.isEmpty();
+    }
+
+    /** Whether any instance runs on the GPU of an ordinal. */
+    public boolean runsOn(int ordinal) {
+        return gpus.contains(ordinal);
     }
 
     /** Returns where an instance runs, by its number from 0. */

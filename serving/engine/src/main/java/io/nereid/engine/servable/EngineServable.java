@@ -212,6 +212,16 @@ public abstract class EngineServable implements Servable {
         return true;
     }
 
+    /**
+     * Whether the inputs of a step of an ensemble may be in the memory of a GPU. What reads them on the way to the model, such
+     * as a response cache, must not be there.
+     *
+     * @param device the ordinal of the GPU
+     */
+    public boolean takesDeviceTensors(int device) {
+        return false;
+    }
+
     /** The metrics that the model reports itself. */
     public List<ModelMetric> metrics() {
         return List.of();

@@ -50,6 +50,8 @@ public final class ModelServable extends EngineServable {
     private final Map<String, ModelServable> signatures;
 
     private final @Nullable TabularInputs tabularInputs;
+    /** Whether the scheduler lets code of the model read the inputs. */
+    private final boolean readsInputs;
 
     private ModelServable(
             ServableId id,
@@ -79,6 +81,7 @@ public final class ModelServable extends EngineServable {
         this.signatures = Map.copyOf(others);
         this.tabularInputs =
                 model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.readsInputs = options.strategy() != null;
     }
 
     private static Scheduler scheduler(
@@ -119,6 +122,7 @@ public final class ModelServable extends EngineServable {
         this.signatures = Map.of();
         this.tabularInputs =
                 model.traits().takesTables() ? new TabularInputs(metadata().inputs(), config) : null;
+        this.readsInputs = false;
     }
 
     /** The signatures of the model. A sequence has only the default signature. */
@@ -198,6 +202,19 @@ public final class ModelServable extends EngineServable {
     @Override
     public boolean ready() {
         return model.ready() && placements.refusal() == null;
+    }
+
+    @Override
+    public boolean takesDeviceTensors(int device) {
+        // Sequences add states and controls to the inputs; tables are converted; a strategy of the model's own reads
+        // them.
+        return execution.takesDeviceTensors()
+                && placements.runsOn(device)
+                && !readsInputs
+                && !cached()
+                && config().sequence() == null
+                && scalarShapes() == null
+                && tabularInputs == null;
     }
 
     @Override

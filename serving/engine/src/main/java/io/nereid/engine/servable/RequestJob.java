@@ -7,6 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.cache.CacheableJob;
 import io.nereid.engine.cache.ResponseCacheWriter;
+import io.nereid.engine.request.DeviceOutputs;
 import io.nereid.engine.request.ResponseTimeListener;
 import io.nereid.engine.statistics.ModelStatistics;
 import io.nereid.engine.statistics.ResponseStatistics;
@@ -14,6 +15,7 @@ import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.spi.InferenceCall;
 import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
@@ -117,6 +119,25 @@ public final class RequestJob implements CacheableJob, InferenceCall, ResponseTi
     @Override
     public boolean refusable() {
         return !(sink instanceof ResponseTimeListener);
+    }
+
+    @Override
+    public boolean keepsOnDevice(String output, int device) {
+        RequestTrace trace = request.options().trace();
+        return sink instanceof DeviceOutputs keeps
+                && cacheWriter == null
+                && (trace == null || !trace.includesTensors())
+                && !classified(output)
+                && keeps.keepsOnDevice(output, device);
+    }
+
+    private boolean classified(String output) {
+        for (RequestedOutput wanted : request.outputs()) {
+            if (wanted.classes() > 0 && wanted.name().equals(output)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override
