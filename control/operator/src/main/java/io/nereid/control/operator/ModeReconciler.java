@@ -63,6 +63,7 @@ final class ModeReconciler implements ServiceReconciler {
     private final PlanReconciler knative;
     private final ClusterInfrastructure infrastructure;
     private final ClusterRevisions revisions;
+    private final ServiceObjects objects;
     private final TemplateRollout rollout;
     private final LocalModels models;
     private final StatusPacing statuses = new StatusPacing();
@@ -83,6 +84,7 @@ final class ModeReconciler implements ServiceReconciler {
         this.applier = applier;
         this.infrastructure = infrastructure;
         this.revisions = revisions;
+        this.objects = objects;
         this.rollout = rollout;
         this.models = models;
         this.knative = new PlanReconciler(revisions, infrastructure, (service, catalog, observed, now) -> {
@@ -244,8 +246,16 @@ final class ModeReconciler implements ServiceReconciler {
         ObservedState observed = new ObservedState(Map.of(), List.of(), status, infrastructure.gatewayProblem());
         Plan plan = Planner.planGraph(
                 InferenceGraph.read(graph), services, catalog, observed, now, WorkloadForms.Site.CLUSTER);
-        infrastructure.apply(graph, plan);
+        if (observed.gatewayProblem().isEmpty() || !hasRouter(graph)) {
+            infrastructure.apply(graph, plan);
+        }
         return new Outcome(plan.status(), plan.events(), plan.requeueAfter());
+    }
+
+    /** Whether a graph has pods of its own, which KServe's controller has made. They serve it until a gateway can. */
+    private boolean hasRouter(ObjectNode graph) {
+        return objects.of(graph.path("metadata").path("uid").asText()).keySet().stream()
+                .anyMatch(one -> one.kind().equals("Deployment"));
     }
 
     /** What a service controls is removed by Kubernetes. */

@@ -106,6 +106,33 @@ class GatewayPresenceTest {
                             .path("reason")
                             .asText()
                             .equals("GatewayNotReady"));
+            String uid = get(ResourceKinds.INFERENCE_GRAPH, "graph")
+                    .at("/metadata/uid")
+                    .asText();
+            ObjectNode unused = KserveObjects.create(
+                    fixture.cluster().client(),
+                    tree("{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'graph','namespace':'default',"
+                            + "'labels':{'serving.kserve.io/inferencegraph':'graph'},'ownerReferences':[{'apiVersion':"
+                            + "'serving.kserve.io/v1alpha1','kind':'InferenceGraph','name':'graph','controller':true,"
+                            + "'uid':'" + uid + "'}]},'spec':{'selector':{'matchLabels':{'app':'isvc.graph'}},"
+                            + "'template':{'metadata':{'labels':{'app':'isvc.graph'}},'spec':{'containers':["
+                            + "{'name':'graph','image':'kserve/router:v0.20.0'}]}}}}"));
+            unused = client.merge(
+                    ResourceKinds.INFERENCE_GRAPH,
+                    "default",
+                    "graph",
+                    tree("{'spec':{'nodes':{'root':{'routerType':'Sequence','steps':[{'serviceName':'plain','name':"
+                            + "'first'}]}}}}"));
+            until(
+                    "the operator has looked at the graph again",
+                    () -> get(ResourceKinds.INFERENCE_GRAPH, "graph")
+                                    .at("/status/observedGeneration")
+                                    .asInt()
+                            == 2);
+            LockSupport.parkNanos(Duration.ofSeconds(1).toNanos());
+            assertThat(get(ClusterKinds.DEPLOYMENT, "graph"))
+                    .as("KServe's router serves the graph until a gateway can")
+                    .isNotNull();
 
             Path file = directory.resolve("manifests.json");
             Files.writeString(
@@ -120,6 +147,7 @@ class GatewayPresenceTest {
                             .collect(Collectors.joining("\n")));
             fixture.cluster().kubectl("apply", "--server-side", "-f", file.toString());
             until("the gateway makes both ready", () -> areReady("True"));
+            until("KServe's router goes", () -> get(ClusterKinds.DEPLOYMENT, "graph") == null);
             assertThat(get(ClusterKinds.SERVICE, "iris")
                             .path("metadata")
                             .path("annotations")

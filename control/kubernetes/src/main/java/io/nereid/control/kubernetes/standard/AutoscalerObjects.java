@@ -3,6 +3,7 @@
 package io.nereid.control.kubernetes.standard;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceService.AutoScaling;
@@ -46,12 +47,32 @@ final class AutoscalerObjects {
         spec.put("maxReplicas", Math.max(min, scaling.maxReplicas()));
         metrics(spec, scaling);
         AutoScaling auto = scaling.autoScaling();
-        if (auto != null && auto.behavior() != null) {
-            spec.set("behavior", auto.behavior().deepCopy());
-        } else {
-            spec.putObject("behavior");
-        }
+        spec.set(
+                "behavior",
+                auto != null && auto.behavior() != null ? auto.behavior().deepCopy() : usualBehavior());
         return object;
+    }
+
+    /**
+     * The defaults of the API server for an empty {@code behavior}. They are written out: an apply of an empty one over an
+     * autoscaler of KServe's would remove the fields that KServe's manager has stored with their defaults.
+     */
+    private static ObjectNode usualBehavior() {
+        ObjectNode behavior = Trees.object();
+        ObjectNode up = behavior.putObject("scaleUp");
+        up.put("stabilizationWindowSeconds", 0);
+        up.put("selectPolicy", "Max");
+        ArrayNode policies = up.putArray("policies");
+        policy(policies, "Pods", 4);
+        policy(policies, "Percent", 100);
+        ObjectNode down = behavior.putObject("scaleDown");
+        down.put("selectPolicy", "Max");
+        policy(down.putArray("policies"), "Percent", 100);
+        return behavior;
+    }
+
+    private static void policy(ArrayNode policies, String type, int value) {
+        policies.addObject().put("type", type).put("value", value).put("periodSeconds", 15);
     }
 
     private static void metrics(ObjectNode spec, ComponentExtensionSpec scaling) {

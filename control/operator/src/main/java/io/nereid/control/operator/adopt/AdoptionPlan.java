@@ -14,6 +14,7 @@ import io.nereid.control.api.config.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.core.runtime.RuntimeCatalog;
 import io.nereid.control.kubernetes.apply.ApplyDifference;
 import io.nereid.control.kubernetes.apply.OwnedFields;
+import io.nereid.control.kubernetes.cluster.ModelConfigMap;
 import io.nereid.control.kubernetes.cluster.ObservedCluster;
 import io.nereid.control.kubernetes.cluster.Trees;
 import io.nereid.control.kubernetes.knative.KnativeNetwork;
@@ -277,11 +278,22 @@ public final class AdoptionPlan {
             if (object.path("metadata").has("resourceVersion")) {
                 continue;
             }
+            if (before == null && Trees.kind(object).equals("ConfigMap")) {
+                before = client.get(
+                        ResourceKinds.CONFIG_MAP,
+                        namespace,
+                        object.path("metadata").path("name").asText());
+            }
             if (before == null) {
                 changes.add(label(object) + ": is made");
                 continue;
             }
             ObjectNode rest = object.deepCopy();
+            if (Trees.kind(object).equals("ConfigMap")
+                    && ModelConfigMap.isOne(object.path("metadata").path("name").asText())) {
+                // Its models are of those who write them.
+                rest.remove("data");
+            }
             if (object.path("kind").asText().equals("Deployment")) {
                 rest.withObjectProperty("spec").remove("template");
                 String problem = problem(plan.bare().get(i), before);
