@@ -185,7 +185,7 @@ class ClusterServer(ControlApi, Address):
         for name in self.namespaces:
             try:
                 # While there are pods, the deletion of a namespace waits for half of their grace period before it looks again.
-                self.kubernetes.kubectl("delete", "isvc,inferencegraphs", "--all", "-n", name, "--timeout=60s")
+                self.kubernetes.kubectl("delete", "isvc,inferencegraphs", "--all", "-n", name, "--timeout=600s")
                 until(lambda: not self.kubernetes.kubectl("get", "pods", "-n", name, "-o", "name"), f"no pod is left in {name}", 120)
                 self.kubernetes.kubectl("delete", "namespace", name, "--timeout=90s")
             except AssertionError as e:

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.skipif(not on_cluster(), reason="not run against a clus
 # How many services share the pool; testing/kubernetes/end-to-end.sh --all sets 1000.
 MODELS = int(os.environ.get("NEREID_POOLED", "12"))
 LONG = "NEREID_POOLED" in os.environ
+# What the pool reckons for a model: with 4Mi, four pods of 2Gi have all of a thousand; with 16Mi, a third of them.
+MEMORY = os.environ.get("NEREID_POOLED_MEMORY", "4Mi" if LONG else "16Mi")
 long_form = pytest.mark.skipif(not LONG, reason="takes minutes: testing/kubernetes/end-to-end.sh --all")
 SPACE = "pools"
 POOL = "nereid-pool-pooled"
@@ -72,7 +74,7 @@ def plane(tmp_path_factory, store):
 def service(name, uri, annotations=None, **predictor):
     return {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService", "metadata": {
         "name": name, "namespace": SPACE,
-        "annotations": {"nereid.io/placement": "shared", "nereid.io/placement-memory": "16Mi", **(annotations or {})}},
+        "annotations": {"nereid.io/placement": "shared", "nereid.io/placement-memory": MEMORY, **(annotations or {})}},
         "spec": {"predictor": {
             "model": {"modelFormat": {"name": "onnx"}, "runtime": "pooled", "protocolVersion": "v2", "storageUri": uri}, **predictor}}}
 

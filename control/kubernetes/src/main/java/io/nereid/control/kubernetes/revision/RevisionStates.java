@@ -63,6 +63,19 @@ public final class RevisionStates {
         return new WorkloadState(phase, 0, desired, null, traffic);
     }
 
+    /**
+     * The state of a revision whose model is in a pool. When the operator has just started, a pool may not know the model yet; one
+     * that was ready before is served, if need be after a load.
+     *
+     * @param state what the pool knows
+     * @param readyBefore whether the revision is the last one that was ready, by the status of its service
+     */
+    public static WorkloadState pooled(WorkloadState state, boolean readyBefore) {
+        return state.phase() == Phase.PENDING && readyBefore
+                ? new WorkloadState(Phase.STANDBY, state.replicas(), state.desired(), null, state.traffic())
+                : state;
+    }
+
     private static @Nullable Failure failure(ObjectNode deployment, Collection<ObjectNode> pods) {
         List<ObjectNode> newest = new ArrayList<>(pods);
         newest.sort(Comparator.comparing((ObjectNode pod) ->

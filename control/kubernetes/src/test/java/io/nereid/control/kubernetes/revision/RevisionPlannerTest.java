@@ -300,4 +300,18 @@ class RevisionPlannerTest {
                         .message())
                 .isEqualTo("exceeded quota");
     }
+
+    @Test
+    void aModelOfAPoolThatWasReadyStaysReadyWhileThePoolDoesNotKnowIt() {
+        WorkloadState unknown = new WorkloadState(Phase.PENDING, 0, 1, null, Traffic.NONE);
+        assertThat(RevisionStates.pooled(unknown, true).phase()).isEqualTo(Phase.STANDBY);
+        assertThat(RevisionStates.pooled(unknown, false)).isSameAs(unknown);
+        WorkloadState failed = new WorkloadState(
+                Phase.FAILED,
+                0,
+                1,
+                new ObservedState.Failure("ModelLoadFailed", "damaged", Instant.EPOCH, 1),
+                Traffic.NONE);
+        assertThat(RevisionStates.pooled(failed, true)).isSameAs(failed);
+    }
 }

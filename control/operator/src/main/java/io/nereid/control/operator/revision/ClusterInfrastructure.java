@@ -185,7 +185,9 @@ public final class ClusterInfrastructure implements Infrastructure {
             String revision = RevisionObjects.revision(object);
             if (key.kind().equals("Service")
                     && object.path("metadata").path("labels").has(SharedPlacement.POOL)) {
-                states.put(revision, pools.state(namespace, service));
+                states.put(
+                        revision,
+                        RevisionStates.pooled(pools.state(namespace, service), revision.equals(latestReady(resource))));
             }
             if (key.kind().equals("Deployment") && !revision.isEmpty()) {
                 states.put(
@@ -198,6 +200,14 @@ public final class ClusterInfrastructure implements Infrastructure {
             }
         });
         return states;
+    }
+
+    private static String latestReady(ObjectNode service) {
+        return service.path("status")
+                .path("components")
+                .path("predictor")
+                .path("latestReadyRevision")
+                .asText("");
     }
 
     /** Logs of pods are with the API server, not with the operator. */
@@ -268,14 +278,7 @@ public final class ClusterInfrastructure implements Infrastructure {
                     .filter(workload -> SharedForms.model(workload) == null)
                     .toList();
             autoscalers.configure(owner.uid(), owner.namespace(), owner.name(), own, routed);
-            pools.configure(
-                    owner,
-                    plan.workloads(),
-                    resource.path("status")
-                            .path("components")
-                            .path("predictor")
-                            .path("latestReadyRevision")
-                            .asText(""));
+            pools.configure(owner, plan.workloads(), latestReady(resource));
         }
     }
 
