@@ -3,6 +3,10 @@
 """Compares servers of one encoder: VENV/bin/python compare_encoders.py [--seconds 10] [--rounds 5] [--folder FOLDER].
 
     python3 -m venv VENV && VENV/bin/pip install torch transformers fastapi uvicorn
+    VENV/bin/pip install KSERVE/python/kserve KSERVE/python/storage accelerate && export PYTHONPATH=KSERVE/python/huggingfaceserver
+
+The second line is for KServe's server, from a clone of its repository; it imports the types of vLLM, of the version in its pyproject.toml, and without it a name is missing
+in huggingfaceserver/vllm/utils.py (EngineClient).
 
 Texts per second over KServe's V1 protocol, from the folder that make_encoder.py makes: Nereid, and KServe's Hugging Face server if the package
 huggingfaceserver is installed, else a server of FastAPI and transformers, which is named as such. Each server has processor 0 and one
