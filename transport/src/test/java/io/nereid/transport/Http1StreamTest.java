@@ -11,10 +11,12 @@ import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
+import io.nereid.transport.exchange.AbstractHttpExchange;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -149,6 +151,31 @@ class Http1StreamTest {
             c.read(false);
             assertThat(text(c)).isEqualTo("a");
             stream.abort();
+            assertThat(c.closed()).isTrue();
+        }
+    }
+
+    /** Pieces that wait for the event loop together are flushed with the last of them. */
+    @Test
+    void whatWaitsForTheEventLoopArrivesBeforeTheAbortAfterIt() throws Exception {
+        try (Rig.Raw c = RIG.connect()) {
+            c.send(PARK);
+            HttpExchange parked = RIG.parkedExchange();
+            CountDownLatch sent = new CountDownLatch(1);
+            ((AbstractHttpExchange) parked).loop().execute(() -> {
+                try {
+                    assertThat(sent.await(10, TimeUnit.SECONDS)).isTrue();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            ResponseStream stream = parked.stream(HttpReply.text(200, "text/event-stream", "a"));
+            stream.send(piece("b"));
+            stream.abort();
+            sent.countDown();
+            c.read(false);
+            assertThat(text(c)).isEqualTo("a");
+            assertThat(text(c)).isEqualTo("b");
             assertThat(c.closed()).isTrue();
         }
     }

@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fabric8.kubernetes.client.KubernetesClient;
 import io.fabric8.kubernetes.client.KubernetesClientException;
 import io.nereid.base.Clock;
 import io.nereid.control.api.ResourceKinds;
@@ -163,16 +162,7 @@ class AdoptionTest {
                         .properties()
                         .forEach(field ->
                                 settings.withObjectProperty(section.getKey()).set(field.getKey(), field.getValue())));
-        ObjectNode map = tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config',"
-                + "'namespace':'" + HOME + "'}}");
-        settings.properties()
-                .forEach(one -> map.withObjectProperty("data")
-                        .put(
-                                one.getKey(),
-                                one.getValue().isTextual()
-                                        ? one.getValue().asText()
-                                        : one.getValue().toString()));
-        client.apply(ResourceKinds.CONFIG_MAP, map);
+        KserveObjects.settings(client, HOME, settings);
         profile.path("objects").forEach(one -> {
             if (one.path("kind").asText().equals("ConfigMap")) {
                 ObjectNode own = one.deepCopy();
@@ -182,34 +172,17 @@ class AdoptionTest {
         });
     }
 
-    private static final class Running implements AutoCloseable {
-        final KubernetesClient own = cluster.connect();
-        final KubernetesClient leases = cluster.connect();
-        final Operator operator;
-
-        Running(String identity) throws IOException {
-            operator = new Operator(
-                    new OperatorOptions(
-                            HOME,
-                            Set.of(),
-                            identity,
-                            0,
-                            null,
-                            new WebhookOptions(free(), HOME, condition -> {}, List.of("127.0.0.1")),
-                            new UpgradeOptions("1", 1)),
-                    own,
-                    leases,
-                    () -> {});
-            operator.start();
-            until("the operator leads", operator::isLeader);
-        }
-
-        @Override
-        public void close() {
-            operator.close();
-            own.close();
-            leases.close();
-        }
+    private static RunningOperator operator(String identity) throws IOException {
+        return new RunningOperator(
+                cluster,
+                new OperatorOptions(
+                        HOME,
+                        Set.of(),
+                        identity,
+                        0,
+                        null,
+                        new WebhookOptions(free(), HOME, condition -> {}, List.of("127.0.0.1")),
+                        new UpgradeOptions("1", 1)));
     }
 
     private static String events(String namespace) {
@@ -283,7 +256,7 @@ class AdoptionTest {
                                 deployment.path("metadata").path("generation"))
                         .as("nothing is written")
                         .isEqualTo(before.get(name).path("metadata").path("generation")));
-        Running running = new Running("many");
+        RunningOperator running = operator("many");
         try {
             until(
                     "all are taken over",
@@ -298,7 +271,7 @@ class AdoptionTest {
             });
             // An operator that starts again leaves them alone, too.
             running.close();
-            running = new Running("many-again");
+            running = operator("many-again");
             ObjectNode patch = tree("{'spec':{'predictor':{'model':{'env':[{'name':'FIRST','value':'1'}]}}}}");
             ObjectNode unused = client.merge(ResourceKinds.INFERENCE_SERVICE, namespace, "s7", patch);
             until(
@@ -405,7 +378,7 @@ class AdoptionTest {
         Map<String, ObjectNode> before = new TreeMap<>();
         cases.forEach(one -> before.putAll(deployments(one)));
         cases.forEach(one -> pods(one, expected.get(one), wrong));
-        try (Running running = new Running(profile)) {
+        try (RunningOperator running = operator(profile)) {
             until(
                     "all are taken over",
                     () -> cases.stream()
@@ -518,7 +491,7 @@ class AdoptionTest {
                     });
         }
         settings(tree("{'config':{'nereid':{'knative':'auto'},'deploy':{'defaultDeploymentMode':'Knative'}}}"));
-        try (Running running = new Running("serving")) {
+        try (RunningOperator running = operator("serving")) {
             ObjectNode service = OperatorCluster.service("bird", "Knative", ",'minReplicas':0,'logger':{'mode':'all'}");
             ((ObjectNode) service.get("metadata")).put("namespace", namespace);
             ObjectNode unused = client.create(ResourceKinds.INFERENCE_SERVICE, service);

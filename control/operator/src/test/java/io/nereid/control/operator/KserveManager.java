@@ -114,16 +114,7 @@ final class KserveManager implements AutoCloseable {
     static void settings(ClusterClient client, String namespace) {
         ObjectNode settings = KserveCatalog.settings();
         settings.withObjectProperty("deploy").put("defaultDeploymentMode", "Standard");
-        ObjectNode map = tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'inferenceservice-config',"
-                + "'namespace':'" + namespace + "'}}");
-        settings.properties()
-                .forEach(one -> map.withObjectProperty("data")
-                        .put(
-                                one.getKey(),
-                                one.getValue().isTextual()
-                                        ? one.getValue().asText()
-                                        : one.getValue().toString()));
-        ObjectNode unused = client.apply(ResourceKinds.CONFIG_MAP, map);
+        KserveObjects.settings(client, namespace, settings);
     }
 
     /** The certificate is in a Secret of KServe's namespace; the manager reads it from a folder of the temporary directory. */

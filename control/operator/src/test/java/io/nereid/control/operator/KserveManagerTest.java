@@ -11,7 +11,6 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKind;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.kubernetes.cluster.Trees;
@@ -203,34 +202,17 @@ class KserveManagerTest {
     }
 
     /** An operator as installed, whose webhooks the API server calls at an address of this machine. */
-    private final class Running implements AutoCloseable {
-        final KubernetesClient own = cluster.connect();
-        final KubernetesClient leases = cluster.connect();
-        final Operator operator;
-
-        Running(int port) {
-            operator = new Operator(
-                    new OperatorOptions(
-                            HOME,
-                            Set.of(),
-                            "operator",
-                            0,
-                            null,
-                            new WebhookOptions(port, HOME, condition -> {}, List.of("127.0.0.1")),
-                            new UpgradeOptions("1", 1)),
-                    own,
-                    leases,
-                    () -> {});
-            operator.start();
-            until("the operator leads", operator::isLeader);
-        }
-
-        @Override
-        public void close() {
-            operator.close();
-            own.close();
-            leases.close();
-        }
+    private RunningOperator operator(int port) {
+        return new RunningOperator(
+                cluster,
+                new OperatorOptions(
+                        HOME,
+                        Set.of(),
+                        "operator",
+                        0,
+                        null,
+                        new WebhookOptions(port, HOME, condition -> {}, List.of("127.0.0.1")),
+                        new UpgradeOptions("1", 1)));
     }
 
     private void webhooks(int port) {
@@ -383,12 +365,12 @@ class KserveManagerTest {
             }
             int port = KserveManager.free();
             install(port);
-            try (Running operator = new Running(port)) {
+            try (RunningOperator operator = operator(port)) {
                 takenOver(before, toNereid);
                 installGateway(directory);
                 asBefore(before, services, pods);
                 changeAndDelete(before);
-                assertThat(operator.operator.isLeader()).isTrue();
+                assertThat(operator.isLeader()).isTrue();
             }
             try (KserveManager kserve =
                     KserveManager.start(cluster, client, Path.of(program), definitions, directory)) {

@@ -8,7 +8,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.fabric8.kubernetes.client.KubernetesClient;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.yaml.ManifestReader;
+import io.nereid.control.operator.cluster.ClusterClient;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -42,6 +44,20 @@ final class KserveObjects {
             }
         }
         return null;
+    }
+
+    /** Writes the sections of KServe's settings as its ConfigMap. */
+    static void settings(ClusterClient client, String namespace, ObjectNode sections) {
+        ObjectNode map = OperatorCluster.tree("{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':"
+                + "'inferenceservice-config','namespace':'" + namespace + "'}}");
+        sections.properties()
+                .forEach(one -> map.withObjectProperty("data")
+                        .put(
+                                one.getKey(),
+                                one.getValue().isTextual()
+                                        ? one.getValue().asText()
+                                        : one.getValue().toString()));
+        ObjectNode unused = client.apply(ResourceKinds.CONFIG_MAP, map);
     }
 
     static ObjectNode read(Path file) {

@@ -13,7 +13,6 @@ import io.fabric8.kubernetes.api.model.PodStatus;
 import io.fabric8.kubernetes.api.model.apps.Deployment;
 import io.fabric8.kubernetes.api.model.apps.DeploymentStatus;
 import io.fabric8.kubernetes.api.model.apps.ReplicaSet;
-import io.fabric8.kubernetes.client.KubernetesClient;
 import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.operator.cluster.ClusterClient;
 import io.nereid.control.operator.upgrade.UpgradeOptions;
@@ -97,28 +96,11 @@ class UpgradeTest {
         }
     }
 
-    private static final class Running implements AutoCloseable {
-        final KubernetesClient own = cluster.connect();
-        final KubernetesClient leases = cluster.connect();
-        final Operator operator;
-
-        Running(String identity, String version) {
-            operator = new Operator(
-                    new OperatorOptions(
-                            HOME, Set.of(), identity, 0, builtIn(version), null, new UpgradeOptions(version, BUDGET)),
-                    own,
-                    leases,
-                    () -> {});
-            operator.start();
-            until("the operator leads", operator::isLeader);
-        }
-
-        @Override
-        public void close() {
-            operator.close();
-            own.close();
-            leases.close();
-        }
+    private static RunningOperator operator(String identity, String version) {
+        return new RunningOperator(
+                cluster,
+                new OperatorOptions(
+                        HOME, Set.of(), identity, 0, builtIn(version), null, new UpgradeOptions(version, BUDGET)));
     }
 
     private static Path builtIn(String version) {
@@ -211,7 +193,7 @@ class UpgradeTest {
 
     @Test
     void newTemplatesComeToAFewServicesAtATimeAndAtOnceWhereTheServiceChanges() throws Exception {
-        try (Running first = new Running("first", "1")) {
+        try (RunningOperator first = operator("first", "1")) {
             until(
                     "the runtime is there",
                     () -> client.get(ResourceKinds.CLUSTER_SERVING_RUNTIME, null, "upgraded") != null);
@@ -228,12 +210,12 @@ class UpgradeTest {
         assertThat(second()).isZero();
         Map<String, Long> before = generations();
 
-        try (Running upgraded = new Running("upgraded", "2")) {
+        try (RunningOperator upgraded = operator("upgraded", "2")) {
             until("the budget is used", () -> second() == BUDGET);
             LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
             assertThat(second()).isEqualTo(BUDGET);
         }
-        try (Running again = new Running("again", "2")) {
+        try (RunningOperator again = operator("again", "2")) {
             // Another leader knows from the Deployments who is on the way.
             LockSupport.parkNanos(Duration.ofSeconds(5).toNanos());
             assertThat(second()).isEqualTo(BUDGET);
@@ -310,7 +292,7 @@ class UpgradeTest {
         }
         LockSupport.parkNanos(Duration.ofSeconds(2).toNanos());
         Map<String, String> versions = versions();
-        try (Running same = new Running("same", "2")) {
+        try (RunningOperator same = operator("same", "2")) {
             LockSupport.parkNanos(Duration.ofSeconds(8).toNanos());
             assertThat(versions()).as("nothing is written").isEqualTo(versions);
         }
